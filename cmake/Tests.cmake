@@ -1,0 +1,65 @@
+# Unit tests, fuzz targets, lints, the lit suite, and the check-* targets over them.
+enable_testing()
+find_program(QGC_PYTHON python3 HINTS /usr/bin REQUIRED) # the system's, not one of a virtual environment
+find_program(QGC_FILECHECK FileCheck HINTS ${qgc_llvm_prefix}/bin)
+find_file(QGC_LIT lit.py HINTS ${qgc_llvm_prefix}/build/utils/lit)
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+# test/unit/NAME.c is one cmocka program, unit-NAME. White box: it may include the layers' headers.
+function(qgc_unit_test source)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^test_|_test$" "" name ${name})
+    string(REPLACE "_" "-" name ${name})
+    add_executable(unit-${name} ${source})
+    target_include_directories(unit-${name} PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_link_libraries(unit-${name} PRIVATE qgc_warnings libqgc PkgConfig::cmocka)
+    set_target_properties(unit-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/unit)
+    add_test(NAME unit-${name} COMMAND unit-${name}
+        WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_tests_properties(unit-${name} PROPERTIES LABELS unit TIMEOUT 300)
+    set_property(GLOBAL APPEND PROPERTY qgc_unit_tests unit-${name})
+endfunction()
+
+# test/fuzz/NAME.c defines LLVMFuzzerTestOneInput. Only the fuzzer build links it into a program;
+# the others compile it, so that it cannot rot.
+function(qgc_fuzz_target source)
+    get_filename_component(name ${source} NAME_WE)
+    if(QGC_SANITIZE STREQUAL fuzzer)
+        add_executable(${name} ${source})
+        target_link_libraries(${name} PRIVATE libqgc)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/fuzz)
+    else()
+        add_library(${name} OBJECT ${source})
+    endif()
+    target_include_directories(${name} PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_link_libraries(${name} PRIVATE qgc_warnings)
+endfunction()
+
+if(TARGET libqgc)
+    file(GLOB unit_sources CONFIGURE_DEPENDS test/unit/*.c)
+    foreach(source ${unit_sources})
+        qgc_unit_test(${source})
+    endforeach()
+    file(GLOB fuzz_sources CONFIGURE_DEPENDS test/fuzz/*.c)
+    foreach(source ${fuzz_sources})
+        qgc_fuzz_target(${source})
+    endforeach()
+endif()
+
+add_custom_target(check-unit COMMAND ${CMAKE_CTEST_COMMAND} -L unit --output-on-failure
+    USES_TERMINAL VERBATIM)
+get_property(unit_tests GLOBAL PROPERTY qgc_unit_tests)
+if(unit_tests)
+    add_dependencies(check-unit ${unit_tests})
+endif()
+
+configure_file(test/lit/lit.site.cfg.py.in test/lit/lit.site.cfg.py @ONLY)
+set(check_targets check-unit)
+if(TARGET qgc AND QGC_LIT AND QGC_FILECHECK)
+    add_custom_target(check-lit
+        COMMAND ${QGC_PYTHON} ${QGC_LIT} -sv ${CMAKE_CURRENT_BINARY_DIR}/test/lit
+        DEPENDS qgc USES_TERMINAL VERBATIM)
+    list(APPEND check_targets check-lit)
+endif()
+add_custom_target(check-qgc DEPENDS ${check_targets})

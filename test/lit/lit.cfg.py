@@ -1,0 +1,32 @@
+# The lit suite. Run it on a build: ninja -C build/X check-lit, or lit.py build/X/test/lit.
+# RUN lines use qgc, FileCheck, not and count by name; they are found through PATH.
+import os
+
+import lit.formats
+
+config.name = "qgc"
+# bash, not lit's own shell: the latter's `not` accepts a crash.
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".qir", ".qcfg", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.qgc_build_dir, "test", "lit")
+
+tools_dir = os.path.dirname(config.filecheck)
+path = [config.qgc_build_dir, tools_dir, "/usr/bin", "/bin"]
+config.environment = {
+    "PATH": os.pathsep.join(path),
+    "LC_ALL": "C",
+    "HOME": config.test_exec_root,
+    "FILECHECK_OPTS": "--enable-var-scope --dump-input=fail",
+    # `not` accepts any failing exit code but no signal: a finding must be a signal.
+    "ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "abort_on_error=1:halt_on_error=1",
+}
+
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%source_dir", config.qgc_source_dir))
+
+for sanitizer in filter(None, config.qgc_sanitize.split("-")):
+    config.available_features.add(sanitizer)
