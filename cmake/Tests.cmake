@@ -5,6 +5,15 @@ find_program(QGC_FILECHECK FileCheck HINTS ${qgc_llvm_prefix}/bin)
 find_file(QGC_LIT lit.py HINTS ${qgc_llvm_prefix}/build/utils/lit)
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
+# A locale with a decimal comma, for the tests of numbers (they say so where it is missing).
+set(qgc_test_locales ${CMAKE_CURRENT_BINARY_DIR}/test/locale)
+find_program(QGC_LOCALEDEF localedef)
+if(QGC_LOCALEDEF AND NOT EXISTS ${qgc_test_locales}/de_DE.UTF-8)
+    file(MAKE_DIRECTORY ${qgc_test_locales})
+    execute_process(COMMAND ${QGC_LOCALEDEF} -i de_DE -f UTF-8 ${qgc_test_locales}/de_DE.UTF-8
+        OUTPUT_QUIET ERROR_QUIET)
+endif()
+
 # test/unit/NAME.c is one cmocka program, unit-NAME. White box: it may include the layers' headers.
 function(qgc_unit_test source)
     get_filename_component(name ${source} NAME_WE)
@@ -16,7 +25,8 @@ function(qgc_unit_test source)
     set_target_properties(unit-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/unit)
     add_test(NAME unit-${name} COMMAND unit-${name}
         WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    set_tests_properties(unit-${name} PROPERTIES LABELS unit TIMEOUT 300)
+    set_tests_properties(unit-${name} PROPERTIES LABELS unit TIMEOUT 300
+        ENVIRONMENT "LOCPATH=${qgc_test_locales}")
     set_property(GLOBAL APPEND PROPERTY qgc_unit_tests unit-${name})
 endfunction()
 
