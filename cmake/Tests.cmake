@@ -14,6 +14,9 @@ if(QGC_LOCALEDEF AND NOT EXISTS ${qgc_test_locales}/de_DE.UTF-8)
         OUTPUT_QUIET ERROR_QUIET)
 endif()
 
+add_custom_target(unit-threaded) # the unit tests with "thread" in their name
+add_custom_target(fuzz-targets)
+
 # test/unit/NAME.c is one cmocka program, unit-NAME. White box: it may include the layers' headers.
 function(qgc_unit_test source)
     get_filename_component(name ${source} NAME_WE)
@@ -27,6 +30,10 @@ function(qgc_unit_test source)
         WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     set_tests_properties(unit-${name} PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT "LOCPATH=${qgc_test_locales}")
+    if(name MATCHES thread)
+        set_property(TEST unit-${name} APPEND PROPERTY LABELS threads)
+        add_dependencies(unit-threaded unit-${name})
+    endif()
     set_property(GLOBAL APPEND PROPERTY qgc_unit_tests unit-${name})
 endfunction()
 
@@ -42,6 +49,7 @@ function(qgc_fuzz_target source)
     else()
         add_library(${name} OBJECT ${source})
     endif()
+    add_dependencies(fuzz-targets ${name})
     target_include_directories(${name} PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
     target_link_libraries(${name} PRIVATE qgc_warnings)
 endfunction()
