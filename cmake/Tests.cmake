@@ -65,6 +65,25 @@ if(TARGET libqgc)
     endforeach()
 endif()
 
+# test/lint/check_NAME.py is lint-NAME; the class of its self-test in test_lints.py is NAME's.
+set(lint_directory ${CMAKE_CURRENT_SOURCE_DIR}/test/lint)
+foreach(lint format layering directives calls sizes headers)
+    set(options)
+    if(lint STREQUAL headers)
+        set(options --include ${CMAKE_CURRENT_BINARY_DIR} --include ${qgc_llvm_prefix}/include)
+    endif()
+    add_test(NAME lint-${lint} COMMAND ${QGC_PYTHON} -B ${lint_directory}/check_${lint}.py
+        ${CMAKE_CURRENT_SOURCE_DIR} ${options})
+    string(SUBSTRING ${lint} 0 1 initial)
+    string(TOUPPER ${initial} initial)
+    string(SUBSTRING ${lint} 1 -1 rest)
+    add_test(NAME lint-${lint}-self-test COMMAND ${QGC_PYTHON} -B -m unittest -q test_lints.${initial}${rest}
+        WORKING_DIRECTORY ${lint_directory})
+    set_tests_properties(lint-${lint} lint-${lint}-self-test PROPERTIES LABELS lint TIMEOUT 300)
+endforeach()
+
+add_custom_target(check-lint COMMAND ${CMAKE_CTEST_COMMAND} -L lint --output-on-failure
+    USES_TERMINAL VERBATIM)
 add_custom_target(check-unit COMMAND ${CMAKE_CTEST_COMMAND} -L unit --output-on-failure
     USES_TERMINAL VERBATIM)
 get_property(unit_tests GLOBAL PROPERTY qgc_unit_tests)
@@ -73,7 +92,7 @@ if(unit_tests)
 endif()
 
 configure_file(test/lit/lit.site.cfg.py.in test/lit/lit.site.cfg.py @ONLY)
-set(check_targets check-unit)
+set(check_targets check-lint check-unit)
 if(TARGET qgc AND QGC_LIT AND QGC_FILECHECK)
     add_custom_target(check-lit
         COMMAND ${QGC_PYTHON} ${QGC_LIT} -sv ${CMAKE_CURRENT_BINARY_DIR}/test/lit
