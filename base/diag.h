@@ -27,8 +27,8 @@ typedef struct qgc_diag {
     QGC_VEC(qgc_diagnostic) list;
     size_t num_errors, num_warnings;
     uint32_t next_order;
-    qgc_str remarks;     /* comma-separated pass names or "all"; empty: none */
-    const char *origin;  /* set by the pass manager around a pass */
+    qgc_str remarks;    /* comma-separated pass names or "all"; empty: none */
+    const char *origin; /* set by the pass manager around a pass */
 } qgc_diag;
 
 /* A row of include/qgc/diags.def. */

@@ -6,10 +6,10 @@
 
 enum { QGC_NUMBER_CHARS = 40 }; /* enough for any number printed here, with its NUL */
 
-/* Decimal ("1", "-0.5", "1e-3"), "inf", "-inf", "nan" (the default quiet NaN), or "0x" + hex digits:
- * the bits of the value (how NaN payloads print). Rounded once, correctly, to the type: a decimal
- * is never read through f64 on its way to f32. Overflowing decimals are refused (false); subnormals
- * and underflow to 0 are not. The whole of |text| must be a number. */
+/* Decimal ("1", "-0.5", "1e-3"), "inf", "-inf", "nan" (the default quiet NaN), or "0x" + hex
+ * digits: the bits of the value (how NaN payloads print). Rounded once, correctly, to the type: a
+ * decimal is never read through f64 on its way to f32. Overflowing decimals are refused (false);
+ * subnormals and underflow to 0 are not. The whole of |text| must be a number. */
 bool qgc_parse_f32(qgc_str text, float *out);
 bool qgc_parse_f64(qgc_str text, double *out);
 /* Half types: rounded once from the decimal to f16 / bf16 bits. */

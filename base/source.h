@@ -7,9 +7,9 @@
 #include "qgc/diag.h"
 
 typedef struct qgc_source {
-    const char *name; /* as the user wrote it, or "<stdin>" */
-    qgc_str text;     /* followed by a NUL byte that is not counted */
-    uint32_t first_line; /* number of the first line (1, or more for a part of --split-input) */
+    const char *name;        /* as the user wrote it, or "<stdin>" */
+    qgc_str text;            /* followed by a NUL byte that is not counted */
+    uint32_t first_line;     /* number of the first line (1, or more for a part of --split-input) */
     QGC_VEC(uint32_t) lines; /* start offsets; made on first use */
 } qgc_source;
 

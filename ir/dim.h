@@ -1,11 +1,13 @@
-/* Tensor dimensions: a number, or an expression over symbols ("N", "2*N+1", "(H-1)/2+1"), or unknown.
+/* Tensor dimensions: a number, or an expression over symbols ("N", "2*N+1", "(H-1)/2+1"), or
+ * unknown.
  *
  * Expressions are polynomials with integer coefficients over atoms; an atom is a symbol or a floor
  * division of a polynomial by another. They are kept in one canonical form and interned in a
  * qgc_dims table, so that equal expressions are equal pointers and print alike:
  * (N+N) is 2*N, (2*H)/2 is H, (4*H*W)/(2*W) is 2*H, (2*H+4)/2 is H+2, ((H/2))/2 is H/4.
  * A symbol means the same non-negative number everywhere in a module; division is floor division.
- * '?' is a dimension that is not known before the symbols are bound; any arithmetic with it is '?'. */
+ * '?' is a dimension that is not known before the symbols are bound; any arithmetic with it is '?'.
+ */
 #ifndef QGC_IR_DIM_H
 #define QGC_IR_DIM_H
 
