@@ -4,7 +4,9 @@
  * Expressions are polynomials with integer coefficients over atoms; an atom is a symbol or a floor
  * division of a polynomial by another. They are kept in one canonical form and interned in a
  * qgc_dims table, so that equal expressions are equal pointers and print alike:
- * (N+N) is 2*N, (2*H)/2 is H, (4*H*W)/(2*W) is 2*H, (2*H+4)/2 is H+2, ((H/2))/2 is H/4.
+ * (N+N) is 2*N, (2*H)/2 is H, (4*H*W)/(2*W) is 2*H, (2*H+4)/2 is H+2, ((H/2))/2 is H/4,
+ * (3*H)/2 is H+H/2, (H+1)/2 is (H-1)/2+1, (N*N-1)/(N-1) is N+1. That a divisor is not 0 is assumed:
+ * an expression with a symbolic one stands for nothing where it is 0.
  * A symbol means the same non-negative number everywhere in a module; division is floor division.
  * '?' is a dimension that is not known before the symbols are bound; any arithmetic with it is '?'.
  */
@@ -44,7 +46,8 @@ qgc_dim qgc_dim_symbol(qgc_dims *dims, qgc_name name);
 qgc_name qgc_dim_as_symbol(qgc_dim d);
 
 /* Arithmetic. A number that would overflow i64, or an expression beyond the internal size limit
- * (64 terms, degree 8, depth 16), becomes unknown: never wraps, never explodes. */
+ * (64 terms, degree 8, depth 16, 4096 parts written out), becomes unknown: never wraps, never
+ * explodes. */
 qgc_dim qgc_dim_add(qgc_dims *dims, qgc_dim a, qgc_dim b);
 qgc_dim qgc_dim_sub(qgc_dims *dims, qgc_dim a, qgc_dim b);
 qgc_dim qgc_dim_mul(qgc_dims *dims, qgc_dim a, qgc_dim b);
