@@ -1,0 +1,166 @@
+#include "runtime/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static qgc_result open_error(qgc_diag *diag, const char *path, int error)
+{
+    char text[128];
+    return qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_OPEN, "%s: %s", path,
+                      strerror_r(error, text, sizeof text));
+}
+
+static qgc_result map_descriptor(qgc_diag *diag, const char *path, int descriptor, qgc_file *out)
+{
+    struct stat info;
+    if (fstat(descriptor, &info) != 0)
+        return open_error(diag, path, errno);
+    if (S_ISDIR(info.st_mode))
+        return open_error(diag, path, EISDIR);
+    if (!S_ISREG(info.st_mode))
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_OPEN,
+                          "%s: expected a regular file, found a device, pipe or socket", path);
+    *out = (qgc_file){.name = path, .data = (const uint8_t *)"", .size = (size_t)info.st_size};
+    if (!out->size)
+        return QGC_OK; /* mmap refuses length 0 */
+    void *data = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED)
+        return open_error(diag, path, errno);
+    out->data = data;
+    out->is_mapped = true;
+    return QGC_OK;
+}
+
+qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out)
+{
+    *out = (qgc_file){.name = path, .data = (const uint8_t *)""};
+    /* O_NONBLOCK: a pipe without a writer must be refused, not waited for. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return open_error(diag, path, errno);
+    qgc_result result = map_descriptor(diag, path, descriptor, out);
+    close(descriptor);
+    return result;
+}
+
+qgc_file qgc_file_from_memory(const char *name, const void *data, size_t size)
+{
+    return (qgc_file){.name = name, .data = data, .size = size};
+}
+
+void qgc_file_close(qgc_file *file)
+{
+    if (file->is_mapped)
+        munmap((void *)(uintptr_t)file->data, file->size);
+    *file = (qgc_file){.name = file->name, .data = (const uint8_t *)""};
+}
+
+void qgc_file_forget(const qgc_file *file)
+{
+    if (file->is_mapped)
+        madvise((void *)(uintptr_t)file->data, file->size, MADV_DONTNEED);
+}
+
+const char *qgc_quoted(qgc_arena *arena, qgc_str text)
+{
+    enum { MAX_SHOWN = 80 };
+    qgc_text quoted = {.arena = arena};
+    qgc_text_put_quoted(&quoted,
+                        (qgc_str){text.data, text.size < MAX_SHOWN ? text.size : MAX_SHOWN});
+    if (text.size > MAX_SHOWN)
+        qgc_text_puts(&quoted, "...");
+    return qgc_text_str(&quoted).data;
+}
+
+static qgc_result write_error(qgc_diag *diag, const char *path, int error)
+{
+    char text[128];
+    return qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_WRITE, "%s: %s", path,
+                      strerror_r(error, text, sizeof text));
+}
+
+/* Creates FINAL.tmp-PID-N. Not mkstemp: its mode 0600 would ignore the user's umask. */
+static int create_temporary(qgc_diag *diag, qgc_output *out)
+{
+    enum { MAX_TRIES = 1000 };
+    for (int i = 0; i < MAX_TRIES; i++) {
+        out->temporary =
+            qgc_arena_printf(diag->arena, "%s.tmp-%ld-%d", out->final, (long)getpid(), i);
+        int descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST)
+            return descriptor;
+    }
+    return -1;
+}
+
+/* The file that |path| stands for, in the arena; NULL when it is to be written in place. */
+static char *final_path(qgc_diag *diag, const char *path, mode_t *out_mode)
+{
+    struct stat info;
+    char resolved[PATH_MAX];
+    *out_mode = 0;
+    if (stat(path, &info) != 0)
+        return qgc_arena_strdup(diag->arena, qgc_str_from(path));
+    if (!S_ISREG(info.st_mode))
+        return NULL;
+    *out_mode = info.st_mode & 07777;
+    return qgc_arena_strdup(diag->arena, qgc_str_from(realpath(path, resolved) ? resolved : path));
+}
+
+qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out)
+{
+    mode_t mode;
+    *out = (qgc_output){.path = path, .final = final_path(diag, path, &mode)};
+    int descriptor = out->final ? create_temporary(diag, out) : open(path, O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        out->temporary = NULL;
+        return write_error(diag, path, errno);
+    }
+    /* A file that is replaced keeps its permissions; where that is not allowed, the new ones do. */
+    if (mode && fchmod(descriptor, mode) != 0)
+        errno = 0;
+    out->stream = fdopen(descriptor, "wb");
+    if (out->stream)
+        return QGC_OK;
+    int error = errno;
+    close(descriptor);
+    qgc_output_discard(out);
+    return write_error(diag, path, error);
+}
+
+void qgc_output_put(qgc_output *output, const void *data, size_t size)
+{
+    if (size && !output->error && fwrite(data, 1, size, output->stream) != size)
+        output->error = errno ? errno : EIO;
+}
+
+qgc_result qgc_output_close(qgc_diag *diag, qgc_output *output)
+{
+    int error = output->error;
+    if (fclose(output->stream) != 0 && !error)
+        error = errno;
+    output->stream = NULL;
+    if (!error && output->temporary && rename(output->temporary, output->final) != 0)
+        error = errno;
+    if (error) {
+        qgc_output_discard(output);
+        return write_error(diag, output->path, error);
+    }
+    return QGC_OK;
+}
+
+void qgc_output_discard(qgc_output *output)
+{
+    if (output->stream)
+        fclose(output->stream);
+    output->stream = NULL;
+    if (output->temporary)
+        unlink(output->temporary);
+    output->temporary = NULL;
+}

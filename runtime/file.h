@@ -1,0 +1,49 @@
+/* Input files as read-only memory, and output files that appear whole or not at all. */
+#ifndef QGC_RUNTIME_FILE_H
+#define QGC_RUNTIME_FILE_H
+
+#include "base/diag.h"
+
+#include <stdio.h>
+
+typedef struct qgc_file {
+    const char *name; /* for messages; borrowed from the opener */
+    const uint8_t *data;
+    size_t size;
+    bool is_mapped; /* data is an mmap that qgc_file_close undoes */
+} qgc_file;
+
+/* Maps the regular file |path|. |path| must outlive |out|. Reports QGC_D_FILE_OPEN. As with any
+ * mapped file, another process that truncates it meanwhile makes reads fault. */
+qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out);
+/* |data| as a file of that name; borrowed. */
+qgc_file qgc_file_from_memory(const char *name, const void *data, size_t size);
+void qgc_file_close(qgc_file *file);
+/* Gives the pages read so far back to the system; they come back when touched. What keeps a pass
+ * over a large file from filling the memory of the process. */
+void qgc_file_forget(const qgc_file *file);
+
+/* Text that came out of a file, fit for a message: quoted, escaped, cut after 80 bytes. */
+const char *qgc_quoted(qgc_arena *arena, qgc_str text);
+
+/* A file being written: the bytes go to a temporary file in the same folder, which is renamed over
+ * |path| by qgc_output_close. A |path| that exists and is no regular file (a pipe, /dev/null) is
+ * written in place; a symbolic link stays a link. */
+typedef struct qgc_output {
+    const char *path; /* as given */
+    char *final;      /* where the link leads; NULL when written in place */
+    char *temporary;
+    FILE *stream;
+    int error; /* errno of the first write that failed, or 0 */
+} qgc_output;
+
+/* Reports QGC_D_FILE_WRITE, and so do the following. Texts live in diag->arena. */
+qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out);
+/* Failures are kept and reported by qgc_output_close. */
+void qgc_output_put(qgc_output *output, const void *data, size_t size);
+/* Renames into place. After a failure of any write nothing is left behind. */
+qgc_result qgc_output_close(qgc_diag *diag, qgc_output *output);
+/* Gives up: removes the temporary file. */
+void qgc_output_discard(qgc_output *output);
+
+#endif
