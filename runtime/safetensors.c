@@ -145,7 +145,7 @@ static qgc_result read_entry(reader *r, const json_t *value, qgc_safetensors_ent
         return defect(r, "expected an object, found %s", kind_text(value));
     QGC_TRY(read_dtype(r, value, &entry->tensor));
     QGC_TRY(read_shape(r, value, &entry->tensor));
-    size_t begin;
+    size_t begin = 0;
     QGC_TRY(read_offsets(r, value, &entry->tensor, &begin));
     if (json_object_size(value) != sizeof keys / sizeof *keys)
         return defect(r, "expected the keys \"dtype\", \"shape\", \"data_offsets\", found %zu keys",

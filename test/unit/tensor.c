@@ -3,7 +3,8 @@
 
 #include <sys/stat.h>
 
-/* Sanitizers would end the process where malloc returns NULL: test_out_of_memory wants that NULL. */
+/* Sanitizers would end the process where malloc returns NULL: test_out_of_memory wants that NULL.
+ */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
