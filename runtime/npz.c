@@ -282,7 +282,10 @@ static qgc_result add_entry(qgc_diag *diag, const char *path, zip_t *archive,
         return qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_WRITE, "%s: entry %s: %s", path,
                           qgc_quoted(diag->arena, item->name), zip_strerror(archive));
     }
-    if (zip_set_file_compression(archive, (zip_uint64_t)index,
+    const zip_uint32_t mode = (zip_uint32_t)0100644 << 16; /* else it is the library's choice */
+    if (zip_file_set_external_attributes(archive, (zip_uint64_t)index, 0, ZIP_OPSYS_UNIX, mode) !=
+            0 ||
+        zip_set_file_compression(archive, (zip_uint64_t)index,
                                  is_compressed ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 6) != 0 ||
         zip_file_set_dostime(archive, (zip_uint64_t)index, 0, DOS_1980_01_01, 0) != 0)
         return zip_write_error(diag, path, zip_strerror(archive));

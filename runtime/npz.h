@@ -16,9 +16,10 @@ bool qgc_npz_detect(const qgc_file *file);
  * whole. */
 qgc_result qgc_npz_open_arrays(qgc_diag *diag, qgc_array_file *file);
 
-/* Writes the tensors in the given order; bf16 is refused. Fixed time stamps: the same tensors give
- * the same bytes (stored: always; deflated: with one version of zlib). The archive is put together
- * in memory. Reports QGC_D_FILE_WRITE; the file appears whole or not at all. */
+/* Writes the tensors in the given order; bf16 is refused. Fixed time stamps and
+ * permissions: the same tensors give the same bytes with one version of libzip and zlib. The
+ * archive is put together in memory. Reports QGC_D_FILE_WRITE; the file appears whole or not at
+ * all. */
 qgc_result qgc_npz_write(qgc_diag *diag, const char *path, const qgc_named_tensor *tensors,
                          size_t num_tensors, bool is_compressed);
 

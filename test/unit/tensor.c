@@ -3,8 +3,8 @@
 
 #include <sys/stat.h>
 
-/* Sanitizers would end the process where malloc returns NULL: test_out_of_memory wants that NULL.
- */
+/* Sanitizers would end the process where malloc returns NULL, which test_out_of_memory wants. The
+ * names are theirs. NOLINTBEGIN(bugprone-reserved-identifier) */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -15,6 +15,7 @@ const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static void test_create(void **state)
 {
