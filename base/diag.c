@@ -40,6 +40,8 @@ static void add(qgc_diag *diag, qgc_diagnostic item, const char *format, va_list
     item.severity = rows[item.id].severity;
     if (item.severity == QGC_REMARK && !qgc_wants_remarks(diag))
         return;
+    if (item.severity == QGC_WARNING && diag->is_quiet)
+        return;
     item.message = qgc_arena_vprintf(diag->arena, format, args);
     item.origin = diag->origin;
     diag->num_errors += item.severity == QGC_ERROR;
@@ -70,6 +72,8 @@ void qgc_note(qgc_diag *diag, qgc_loc loc, const char *format, ...)
 
 bool qgc_wants_remarks(const qgc_diag *diag)
 {
+    if (diag->is_quiet)
+        return false;
     qgc_str rest = diag->remarks;
     qgc_str origin = diag->origin ? qgc_str_from(diag->origin) : (qgc_str){"", 0};
     while (rest.size) {

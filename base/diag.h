@@ -27,6 +27,7 @@ typedef struct qgc_diag {
     QGC_VEC(qgc_diagnostic) list;
     size_t num_errors, num_warnings;
     uint32_t next_order;
+    bool is_quiet;      /* drops warnings and remarks */
     qgc_str remarks;    /* comma-separated pass names or "all"; empty: none */
     const char *origin; /* set by the pass manager around a pass */
 } qgc_diag;
@@ -48,6 +49,9 @@ bool qgc_wants_remarks(const qgc_diag *diag);
 
 /* Sorts by location (notes stay with their parent), prints and empties the list. */
 void qgc_diag_flush(qgc_diag *diag, FILE *out, qgc_diag_format format, bool color);
+/* Compares with the `// expected-error {{...}}` comments of all sources; empties the list. In
+ * base/expect.c. */
+qgc_result qgc_diag_verify(qgc_diag *diag);
 /* Drops diagnostics reported since |size| (= diag->list.size earlier). */
 void qgc_diag_rollback(qgc_diag *diag, size_t size);
 

@@ -1,0 +1,43 @@
+/* A module: the graph of one .qir text. */
+#ifndef QGC_MODULE_H
+#define QGC_MODULE_H
+
+#include "qgc/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qgc_module qgc_module;
+
+/* Parses and verifies a file ("-": stdin). Weights files are opened relative to it. NULL: errors
+ * were reported. The caller destroys the module. */
+QGC_API qgc_module *qgc_module_read(qgc_context *context, const char *path);
+/* The same for a text; |name| is what diagnostics call it, |first_line| the number of its first
+ * line. |directory|: where weights files are looked for; NULL: their names stay unbound. */
+QGC_API qgc_module *qgc_module_parse(qgc_context *context, const char *name, qgc_str text,
+                                     uint32_t first_line, const char *directory);
+QGC_API void qgc_module_destroy(qgc_module *module);
+
+/* Prints the module; NULL |out| is not allowed. */
+QGC_API void qgc_module_write(qgc_module *module, FILE *out);
+/* Writes |path| so that a killed run leaves the old file or the new one, never half of one. */
+QGC_API qgc_result qgc_module_save(qgc_module *module, const char *path);
+
+/* Replaces a symbolic dimension by a number everywhere. A symbol that no type mentions is an error.
+ */
+QGC_API qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value);
+
+/* Checks a rules file (.qcfg) or backend patterns (.qpat) and prints them in canonical form. */
+QGC_API qgc_result qgc_rules_write(qgc_context *context, const char *name, qgc_str text,
+                                   uint32_t first_line, FILE *out);
+QGC_API qgc_result qgc_patterns_write(qgc_context *context, const char *name, qgc_str text,
+                                      uint32_t first_line, FILE *out);
+
+/* The whole of a file ("-": stdin), followed by a NUL byte; memory of the context. */
+QGC_API qgc_result qgc_read_file(qgc_context *context, const char *path, qgc_str *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

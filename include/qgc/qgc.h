@@ -1,0 +1,11 @@
+/* The whole C API. docs/api.md has an example. */
+#ifndef QGC_QGC_H
+#define QGC_QGC_H
+
+#include "qgc/context.h"
+#include "qgc/docs.h"
+#include "qgc/module.h"
+#include "qgc/pass.h"
+#include "qgc/run.h"
+
+#endif
