@@ -1,0 +1,86 @@
+/* Rules files and backend patterns. */
+#include "base/number.h"
+#include "frontend/build.h"
+
+#include <string.h>
+
+/* `in [i16, i8]` reads as an index of `in`: a port and a list. A spec has a type's name instead. */
+static void split_port_lists(qgc_ast_list actions)
+{
+    for (qgc_ast *action = actions.first; action; action = action->next) {
+        qgc_str text = action->text;
+        if (action->kind != QGC_AST_INDEX || !text.size)
+            continue;
+        const char *dot = memchr(text.data, '.', text.size);
+        qgc_str head = {text.data, dot ? (size_t)(dot - text.data) : text.size};
+        qgc_dtype dtype;
+        if (!qgc_dtype_from_name(head, &dtype))
+            action->kind = QGC_AST_PAIR;
+    }
+}
+
+void qgc_build_rule(qgc_builder *b, qgc_ast_list words, qgc_ast_list actions)
+{
+    split_port_lists(actions);
+    qgc_rule rule = {.words = words, .actions = actions, .loc = words.first->loc};
+    qgc_vec_push(b->rules->arena, &b->rules->rules, rule);
+}
+
+void qgc_build_claim(qgc_builder *b, const qgc_token *op, qgc_ast_list args, qgc_ast_list where,
+                     const qgc_token *benefit)
+{
+    qgc_claim claim = {.op = op->text, .ports = args, .where = where, .loc = op->loc};
+    if (benefit && !qgc_parse_i64(benefit->text, &claim.benefit))
+        qgc_build_error(b, benefit->loc, QGC_D_BAD_NUMBER, "benefit does not fit 64 bits");
+    qgc_vec_push(b->rules->arena, &b->rules->claims, claim);
+}
+
+static void print_list(qgc_text *out, qgc_ast_list list, const char *separator)
+{
+    for (const qgc_ast *item = list.first; item; item = item->next) {
+        if (item != list.first)
+            qgc_text_puts(out, separator);
+        if (item->kind == QGC_AST_PAIR && item->num > 1) { /* port with a list */
+            qgc_text_put(out, item->text);
+            qgc_text_puts(out, " [");
+            print_list(out, (qgc_ast_list){.first = item->first}, ", ");
+            qgc_text_putc(out, ']');
+            continue;
+        }
+        qgc_ast_print(out, item);
+    }
+}
+
+static void print_claim(qgc_text *out, const qgc_claim *claim)
+{
+    qgc_text_printf(out, "claim %.*s(", QGC_STR_ARG(claim->op));
+    for (const qgc_ast *port = claim->ports.first; port; port = port->next) {
+        if (port != claim->ports.first)
+            qgc_text_puts(out, ", ");
+        if (port->kind == QGC_AST_CALL) /* an optional part */
+            qgc_text_printf(out, "%.*s?", QGC_STR_ARG(port->text));
+        else
+            qgc_ast_print(out, port);
+    }
+    qgc_text_putc(out, ')');
+    if (claim->where.num)
+        qgc_text_puts(out, " where ");
+    print_list(out, claim->where, ", ");
+    if (claim->benefit)
+        qgc_text_printf(out, " benefit %lld", (long long)claim->benefit);
+    qgc_text_putc(out, '\n');
+}
+
+void qgc_rules_print(qgc_text *out, const qgc_rules *rules)
+{
+    for (size_t i = 0; i < rules->rules.size; i++) {
+        const qgc_rule *rule = &rules->rules.data[i];
+        print_list(out, rule->words, " ");
+        if (rule->actions.num)
+            qgc_text_puts(out, " => ");
+        print_list(out, rule->actions, ", ");
+        qgc_text_putc(out, '\n');
+    }
+    for (size_t i = 0; i < rules->claims.size; i++)
+        print_claim(out, &rules->claims.data[i]);
+}

@@ -1,0 +1,86 @@
+/* Runs lexer and grammar over a source buffer. */
+#include "frontend/parse.h"
+
+#include "frontend/build.h"
+#include "frontend/grammar.h"
+
+#include <stdlib.h>
+
+/* Lemon's generated entry points. */
+void *qgc_grammarAlloc(void *(*allocate)(size_t), qgc_builder *b);
+void qgc_grammarFree(void *parser, void (*release)(void *));
+void qgc_grammar(void *parser, int kind, qgc_token token);
+
+/* `weights` lines stand before the first function; files are opened when the first statement comes.
+ */
+static bool open_weights(qgc_builder *b, const qgc_parse_options *options, bool *opened)
+{
+    if (*opened || !options || !options->open_weights || !b->module->weights.size)
+        return true;
+    *opened = true;
+    return options->open_weights(options->user, b->module) == QGC_OK;
+}
+
+static void run(qgc_builder *b, qgc_lexer *lexer, int start, const qgc_parse_options *options)
+{
+    void *parser = qgc_grammarAlloc(malloc, b);
+    QGC_ASSERT(parser, "out of memory");
+    qgc_token token = {.loc = {lexer->source, 0, 0}};
+    bool opened = false;
+    qgc_grammar(parser, start, token);
+    do {
+        token = qgc_lex(lexer);
+        if (token.kind == QGC_TOK_FUNC && !open_weights(b, options, &opened)) {
+            b->failed = true;
+            break;
+        }
+        qgc_grammar(parser, token.kind, token);
+    } while (token.kind);
+    qgc_grammarFree(parser, free);
+    b->failed |= lexer->failed;
+}
+
+static qgc_lexer make_lexer(qgc_context *context, uint32_t source, qgc_syntax syntax)
+{
+    qgc_str text = qgc_source_get(&context->sources, source)->text;
+    return (qgc_lexer){.diag = &context->diag,
+                       .syntax = syntax,
+                       .source = source,
+                       .start = text.data,
+                       .cursor = text.data,
+                       .limit = text.data + text.size};
+}
+
+qgc_module *qgc_parse_module(qgc_context *context, uint32_t source,
+                             const qgc_parse_options *options)
+{
+    qgc_arena scratch = {0};
+    qgc_builder b = {.context = context, .module = qgc_module_create(context), .scratch = &scratch};
+    qgc_lexer lexer = make_lexer(context, source, QGC_SYNTAX_MODULE);
+    run(&b, &lexer, QGC_TOK_START_MODULE, options);
+    qgc_arena_destroy(&scratch);
+    if (!b.failed && qgc_module_verify(b.module) == QGC_OK)
+        return b.module;
+    qgc_module_destroy(b.module);
+    return NULL;
+}
+
+static qgc_rules *parse_rows(qgc_context *context, uint32_t source, qgc_syntax syntax, int start)
+{
+    qgc_rules *rules = QGC_NEW(&context->arena, qgc_rules);
+    rules->arena = &context->arena;
+    qgc_builder b = {.context = context, .rules = rules, .scratch = &context->arena};
+    qgc_lexer lexer = make_lexer(context, source, syntax);
+    run(&b, &lexer, start, NULL);
+    return b.failed ? NULL : rules;
+}
+
+qgc_rules *qgc_parse_rules(qgc_context *context, uint32_t source)
+{
+    return parse_rows(context, source, QGC_SYNTAX_RULES, QGC_TOK_START_RULES);
+}
+
+qgc_rules *qgc_parse_patterns(qgc_context *context, uint32_t source)
+{
+    return parse_rows(context, source, QGC_SYNTAX_PATTERN, QGC_TOK_START_PATTERN);
+}

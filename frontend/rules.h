@@ -1,0 +1,34 @@
+/* Rules files and backend patterns as parsed: rows of text, with locations. What the words mean is
+ * decided by who uses them (annotate, partition). */
+#ifndef QGC_FRONTEND_RULES_H
+#define QGC_FRONTEND_RULES_H
+
+#include "base/vec.h"
+#include "frontend/ast.h"
+
+/* `op conv2d under "encoder" => in i8, weight i8`: words before the arrow, actions behind it.
+ * An action is a spec (no port), or a port with a spec or a list of specs. */
+typedef struct qgc_rule {
+    qgc_ast_list words;
+    qgc_ast_list actions; /* PAIR: text is the port, first the spec; anything else: a bare spec */
+    qgc_loc loc;
+} qgc_rule;
+
+/* `claim conv2d(x: u8|i8, w: const i8.ch, add?) where a, b benefit 10` */
+typedef struct qgc_claim {
+    qgc_str op;
+    qgc_ast_list ports; /* NAMED: text port, children alternatives; CALL: optional part; IDENT */
+    qgc_ast_list where; /* IDENT */
+    int64_t benefit;    /* 0 where not written */
+    qgc_loc loc;
+} qgc_claim;
+
+typedef struct qgc_rules {
+    qgc_arena *arena;
+    QGC_VEC(qgc_rule) rules;
+    QGC_VEC(qgc_claim) claims;
+} qgc_rules;
+
+void qgc_rules_print(qgc_text *out, const qgc_rules *rules);
+
+#endif
