@@ -1,0 +1,38 @@
+/* The reference interpreter: runs any form of a graph, op by op, with actual shapes. For truth, not
+ * speed. */
+#ifndef QGC_RUNTIME_INTERP_H
+#define QGC_RUNTIME_INTERP_H
+
+#include "ir/graph.h"
+#include "runtime/tensor.h"
+
+/* Called for every value as it is computed (parameters and constants too). |tensor| is borrowed for
+ * the call. |site|: the results of the calls that lead here, outermost first, joined by '/'; "" in
+ * the entry function. */
+typedef void qgc_watch(void *user, const qgc_value *value, const qgc_tensor *tensor);
+
+typedef struct qgc_interp_options {
+    qgc_watch *watch; /* or NULL */
+    void *user;
+} qgc_interp_options;
+
+/* Values of symbolic dimensions. */
+typedef struct qgc_bindings {
+    qgc_arena *arena;
+    qgc_map values; /* qgc_name -> int64_t * */
+} qgc_bindings;
+void qgc_bindings_set(qgc_bindings *bindings, qgc_name symbol, int64_t value);
+/* A qgc_dim_lookup; |user| is a qgc_bindings. */
+bool qgc_bindings_lookup(void *user, qgc_name symbol, int64_t *out);
+
+/* Runs |func|. |inputs|: one per parameter, borrowed; symbols get their values from the shapes.
+ * |outputs|: one per result, owned by the caller on success (qgc_tensor_destroy); untouched on
+ * failure, which is reported. */
+qgc_result qgc_interp_run(const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
+                          const qgc_interp_options *options);
+
+/* Evaluates one node on constant operands (all of them known): for const-fold. */
+qgc_result qgc_interp_node(const qgc_node *node, const qgc_tensor *const *operands,
+                           qgc_tensor *results);
+
+#endif

@@ -1,0 +1,184 @@
+/* The running part of the public API: tensors by name, files, one run. */
+#include "qgc/run.h"
+#include "runtime/data.h"
+#include "runtime/interp.h"
+#include "runtime/npy.h"
+#include "runtime/npz.h"
+#include "runtime/safetensors.h"
+
+#include <string.h>
+
+/* qgc_tensors.owner: holds names and the growing array. */
+typedef struct owner {
+    qgc_arena arena;
+    size_t capacity;
+} owner;
+
+static owner *get_owner(qgc_tensors *tensors)
+{
+    if (!tensors->owner) {
+        qgc_arena arena = {0};
+        owner *o = QGC_NEW(&arena, owner);
+        o->arena = arena;
+        tensors->owner = o;
+    }
+    return tensors->owner;
+}
+
+static void add(qgc_tensors *tensors, qgc_str name, qgc_tensor tensor)
+{
+    owner *o = get_owner(tensors);
+    if (tensors->num == o->capacity)
+        tensors->items =
+            qgc_vec_grow(&o->arena, tensors->items, &o->capacity, sizeof *tensors->items);
+    tensors->items[tensors->num++] = (qgc_run_tensor){qgc_arena_strdup(&o->arena, name), tensor};
+}
+
+void qgc_tensors_free(qgc_tensors *tensors)
+{
+    owner *o = tensors->owner;
+    for (size_t i = 0; i < tensors->num; i++)
+        qgc_tensor_destroy(&tensors->items[i].tensor);
+    if (o) {
+        qgc_arena arena = o->arena;
+        qgc_arena_destroy(&arena);
+    }
+    *tensors = (qgc_tensors){0};
+}
+
+static qgc_result read_all(qgc_data *data, const char *name, qgc_tensors *add_to)
+{
+    size_t num = qgc_data_num_arrays(data);
+    for (size_t i = 0; i < num; i++) {
+        qgc_tensor tensor;
+        QGC_TRY(qgc_data_read_array(data, i, &tensor));
+        add(add_to, name && num == 1 ? qgc_str_from(name) : qgc_data_array(data, i).name, tensor);
+    }
+    return QGC_OK;
+}
+
+qgc_result qgc_tensors_read(qgc_context *context, const char *path, const char *name,
+                            qgc_tensors *add_to)
+{
+    qgc_data *data;
+    QGC_TRY(qgc_data_open(&context->diag, path, &data));
+    qgc_result result = QGC_OK;
+    if (name && qgc_data_num_arrays(data) != 1)
+        result = qgc_report(&context->diag, QGC_NO_LOC, QGC_D_USAGE,
+                            "input %s: %s holds %zu tensors, expected 1", name, path,
+                            qgc_data_num_arrays(data));
+    if (result == QGC_OK)
+        result = read_all(data, name, add_to);
+    qgc_data_close(data);
+    return result;
+}
+
+static bool ends_with(const char *path, const char *ending)
+{
+    size_t size = strlen(path), tail = strlen(ending);
+    return size >= tail && strcmp(path + size - tail, ending) == 0;
+}
+
+qgc_result qgc_tensors_write(qgc_context *context, const char *path, const qgc_tensors *tensors)
+{
+    qgc_diag *diag = &context->diag;
+    qgc_named_tensor *named = QGC_NEW_ARRAY(&context->arena, qgc_named_tensor, tensors->num);
+    for (size_t i = 0; i < tensors->num; i++)
+        named[i] =
+            (qgc_named_tensor){qgc_str_from(tensors->items[i].name), tensors->items[i].tensor};
+    if (ends_with(path, ".safetensors"))
+        return qgc_safetensors_write(diag, path, named, tensors->num);
+    if (ends_with(path, ".npz"))
+        return qgc_npz_write(diag, path, named, tensors->num, false);
+    if (!ends_with(path, ".npy"))
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE,
+                          "%s: expected a name that ends in .npy, .npz or .safetensors", path);
+    if (tensors->num != 1)
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE,
+                          "%s: .npy holds one tensor, there are %zu (use .npz)", path,
+                          tensors->num);
+    return qgc_npy_write(diag, path, &tensors->items[0].tensor);
+}
+
+void qgc_tensors_print(qgc_context *context, const char *func, const qgc_tensors *tensors,
+                       FILE *out)
+{
+    for (size_t i = 0; i < tensors->num; i++) {
+        qgc_arena arena = {0};
+        qgc_text text = {.arena = &arena};
+        const qgc_tensor *tensor = &tensors->items[i].tensor;
+        qgc_text_printf(&text, "@%s.", func);
+        qgc_value_name_print(&text, qgc_context_name(context, tensors->items[i].name));
+        qgc_text_puts(&text, " = ");
+        qgc_tensor_print(&text, tensor);
+        qgc_text_puts(&text, " : ");
+        qgc_type_print(&text, qgc_type_of_tensor(&context->types, tensor));
+        fprintf(out, "%s\n", text.data);
+        qgc_arena_destroy(&arena);
+    }
+}
+
+static const qgc_tensor *find_input(const qgc_func *func, const qgc_value *param,
+                                    const qgc_tensors *inputs)
+{
+    for (size_t i = 0; i < inputs->num; i++)
+        if (qgc_str_equal(qgc_str_from(inputs->items[i].name), qgc_name_str(param->name)))
+            return &inputs->items[i].tensor;
+    bool only_one = func->num_params == 1 && inputs->num == 1 && !inputs->items[0].name[0];
+    return only_one ? &inputs->items[0].tensor : NULL;
+}
+
+static bool is_param(const qgc_func *func, const char *name)
+{
+    for (uint32_t i = 0; i < func->num_params; i++)
+        if (qgc_str_equal(qgc_str_from(name), qgc_name_str(func->params[i].name)))
+            return true;
+    return !name[0] && func->num_params == 1;
+}
+
+static qgc_result match_inputs(const qgc_func *func, const qgc_tensors *inputs, qgc_tensor *out)
+{
+    qgc_diag *diag = &func->module->context->diag;
+    for (size_t i = 0; i < inputs->num; i++)
+        if (!is_param(func, inputs->items[i].name))
+            return qgc_report(diag, func->loc, QGC_D_BAD_INPUT, "@%s has no input named '%s'",
+                              func->name->data, inputs->items[i].name);
+    for (uint32_t i = 0; i < func->num_params; i++) {
+        const qgc_tensor *input = find_input(func, &func->params[i], inputs);
+        if (!input)
+            return qgc_report(diag, func->params[i].loc, QGC_D_BAD_INPUT,
+                              "no tensor is given for input %%%s of @%s",
+                              func->params[i].name->data, func->name->data);
+        out[i] = *input;
+    }
+    return QGC_OK;
+}
+
+qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_tensors *inputs,
+                          qgc_tensors *outputs)
+{
+    qgc_context *context = module->context;
+    const qgc_func *func = qgc_module_find_func(module, qgc_context_name(context, name));
+    if (!func)
+        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
+                          "the module has no function @%s", name);
+    qgc_arena arena = {0};
+    qgc_tensor *in = QGC_NEW_ARRAY(&arena, qgc_tensor, func->num_params);
+    qgc_tensor *out = QGC_NEW_ARRAY(&arena, qgc_tensor, func->num_results);
+    qgc_result result = match_inputs(func, inputs, in);
+    if (result == QGC_OK)
+        result = qgc_interp_run(func, in, out, NULL);
+    for (uint32_t i = 0; i < func->num_results && result == QGC_OK; i++)
+        add(outputs, qgc_name_str(func->last->operands[i].value->name), out[i]);
+    qgc_arena_destroy(&arena);
+    return result;
+}
+
+const char *qgc_module_closed_func(const qgc_module *module, size_t index)
+{
+    for
+        QGC_EACH_FUNC(func, module)
+    if (!func->num_params && index-- == 0)
+        return func->name->data;
+    return NULL;
+}
