@@ -1,0 +1,97 @@
+/* Constant folding with the reference kernels. Requires nothing, keeps the form.
+ * Does not handle: calls; ops with the BARRIER trait (quantization steps) stay on purpose. */
+#include "passes/pass.h"
+#include "runtime/interp.h"
+
+#include <string.h>
+
+enum {
+    SKIPPED = QGC_TRAIT_CONSTANT | QGC_TRAIT_BARRIER | QGC_TRAIT_CALL | QGC_TRAIT_TERMINATOR |
+              QGC_TRAIT_OBSERVER
+};
+
+static bool all_constant(const qgc_node *node, const qgc_tensor **operands, size_t *out_bytes)
+{
+    *out_bytes = 0;
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        operands[i] = value && value->def ? value->def->constant : NULL;
+        if (value && !operands[i])
+            return false;
+        *out_bytes += value ? operands[i]->bytes : 0;
+    }
+    return true;
+}
+
+/* Static result types small enough to keep. */
+static bool is_worth_it(const qgc_node *node, size_t operand_bytes, int64_t max_bytes)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < node->num_results; i++) {
+        int64_t num;
+        const qgc_type *type = node->results[i].type;
+        if (!qgc_type_num_elements(type, &num) || num > INT64_MAX / 16)
+            return false;
+        bytes += (size_t)num * qgc_dtype_bytes(type->dtype);
+    }
+    return bytes <= (size_t)max_bytes || bytes <= operand_bytes;
+}
+
+static void replace_by_const(qgc_node *node, uint32_t index, const qgc_tensor *computed)
+{
+    qgc_func *func = node->func;
+    qgc_arena *arena = &func->module->arena;
+    qgc_tensor *tensor = QGC_NEW(arena, qgc_tensor);
+    *tensor = *computed;
+    tensor->data = qgc_arena_alloc(arena, computed->bytes);
+    if (computed->bytes)
+        memcpy(tensor->data, computed->data, computed->bytes);
+    qgc_node *constant = qgc_node_create(func, QGC_OP_CONST, 0, NULL, 1, node, node->loc);
+    constant->attrs[0] = (qgc_attr){.kind = QGC_ATTR_TENSOR, .tensor = tensor};
+    constant->constant = tensor;
+    constant->scope = node->scope;
+    constant->results[0].type = qgc_type_of_tensor(&func->module->context->types, tensor);
+    qgc_value_take_over(func, &node->results[index], &constant->results[0]);
+}
+
+static bool fold(qgc_node *node, const qgc_pass_env *env, int64_t max_bytes)
+{
+    size_t operand_bytes;
+    const qgc_tensor **operands =
+        QGC_NEW_ARRAY(env->scratch, const qgc_tensor *, node->num_operands);
+    if (qgc_node_op(node)->traits & SKIPPED || !node->num_results ||
+        !all_constant(node, operands, &operand_bytes) ||
+        !is_worth_it(node, operand_bytes, max_bytes))
+        return false;
+    qgc_tensor *results = QGC_NEW_ARRAY(env->scratch, qgc_tensor, node->num_results);
+    size_t reported = env->context->diag.list.size;
+    if (qgc_interp_node(node, operands, results) != QGC_OK) {
+        /* The run will fail there, at run time, if it comes there. */
+        qgc_diag_rollback(&env->context->diag, reported);
+        qgc_no_match(env, node, "its evaluation fails");
+        return false;
+    }
+    for (uint32_t i = 0; i < node->num_results; i++) {
+        replace_by_const(node, i, &results[i]);
+        qgc_tensor_destroy(&results[i]);
+    }
+    qgc_node_erase(node);
+    return true;
+}
+
+qgc_pass_status pass_const_fold(qgc_module *module, const qgc_pass_env *env)
+{
+    int64_t max_bytes;
+    bool changed = false;
+    if (!qgc_pass_option_int(env, 0, "max-bytes", 0, &max_bytes))
+        return QGC_PASS_FAILED;
+    for
+        QGC_EACH_FUNC(func, module)
+    for (qgc_node *node = func->first, *next; node; node = next) {
+        next = node->next;
+        qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
+        changed |= fold(node, env, max_bytes);
+        qgc_arena_reset(env->scratch, mark);
+    }
+    return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
+}

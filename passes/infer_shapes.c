@@ -1,0 +1,65 @@
+/* Shape inference over the whole module. Requires nothing, keeps the form.
+ * Callees come first where the text has them first; a second sweep settles the rest.
+ * Does not handle: parameter types of called functions (they are declarations). */
+#include "passes/pass.h"
+
+static qgc_pass_status run_node(qgc_node *node, const qgc_pass_env *env)
+{
+    qgc_pass_status status = QGC_PASS_UNCHANGED;
+    const qgc_type **types = QGC_NEW_ARRAY(env->scratch, const qgc_type *, node->num_results);
+    if (qgc_node_infer(node, types, false) != QGC_OK)
+        return QGC_PASS_FAILED;
+    for (uint32_t i = 0; i < node->num_results; i++) {
+        if (!types[i] || types[i] == node->results[i].type)
+            continue;
+        node->results[i].type = types[i];
+        status = QGC_PASS_CHANGED;
+    }
+    return status;
+}
+
+/* Declared results take the types of what is returned. */
+static bool update_results(qgc_func *func)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < func->num_results; i++) {
+        const qgc_type *type = func->last->operands[i].value->type;
+        changed |= type != func->result_types[i];
+        func->result_types[i] = type;
+    }
+    return changed;
+}
+
+static qgc_pass_status run_func(qgc_func *func, const qgc_pass_env *env)
+{
+    qgc_pass_status result = QGC_PASS_UNCHANGED;
+    for
+        QGC_EACH_NODE(node, func)
+        {
+            qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
+            qgc_pass_status status = run_node(node, env);
+            qgc_arena_reset(env->scratch, mark);
+            if (status == QGC_PASS_FAILED)
+                return status;
+            if (status == QGC_PASS_CHANGED)
+                result = status;
+        }
+    return update_results(func) ? QGC_PASS_CHANGED : result;
+}
+
+qgc_pass_status pass_infer_shapes(qgc_module *module, const qgc_pass_env *env)
+{
+    qgc_pass_status result = QGC_PASS_UNCHANGED;
+    uint32_t sweeps = 2; /* one more where a caller stands before its callee */
+    for (uint32_t i = 0; i < sweeps; i++)
+        for
+            QGC_EACH_FUNC(func, module)
+            {
+                qgc_pass_status status = run_func(func, env);
+                if (status == QGC_PASS_FAILED)
+                    return status;
+                if (status == QGC_PASS_CHANGED)
+                    result = status;
+            }
+    return result;
+}
