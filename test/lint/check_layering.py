@@ -10,9 +10,13 @@ import tree
 RULES = [
     ("base/*", ["qgc/*", "base/*"]),
     ("ir/*", ["qgc/*", "base/*", "ir/*"]),
-    ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*"]),
-    ("passes/*", ["qgc/*", "base/*", "ir/*", "passes/*"]),
-    ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/view.h"]),
+    # weights are safetensors files
+    ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/safetensors.h",
+                    "runtime/file.h", "runtime/tensor.h"]),
+    # const-fold evaluates, convert quantizes
+    ("passes/*", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*"]),
+    ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/*"]),
+    ("runtime/ref/ref.c", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/ops.def"]),
     ("runtime/ref/*", ["qgc/*", "base/*", "runtime/*", "ir/view.h"]),
     ("runtime/*", ["qgc/*", "base/*", "runtime/*"]),
     ("codegen/*", ["qgc/*", "base/*", "ir/*", "runtime/*", "codegen/*"]),

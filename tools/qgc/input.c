@@ -1,0 +1,91 @@
+#include "input.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char SEPARATOR[] = "// -----";
+
+/* The part's size, up to the next separator line. */
+static size_t part_size(qgc_str text)
+{
+    const char *at = text.data, *end = text.data + text.size;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at);
+        if (line >= sizeof SEPARATOR - 1 && memcmp(at, SEPARATOR, sizeof SEPARATOR - 1) == 0)
+            return (size_t)(at - text.data);
+        at += line + 1;
+    }
+    return text.size;
+}
+
+static uint32_t count_lines(const char *data, size_t size)
+{
+    uint32_t lines = 0;
+    for (size_t i = 0; i < size; i++)
+        lines += data[i] == '\n';
+    return lines;
+}
+
+static qgc_result run_parts(invocation *call, each_part *each, qgc_str text, const char *directory)
+{
+    qgc_result result = QGC_OK;
+    uint32_t line = 1;
+    for (;;) {
+        size_t size = part_size(text);
+        if (each(call, (qgc_str){text.data, size}, line, directory) != QGC_OK)
+            result = QGC_FAILED;
+        if (size == text.size)
+            return result;
+        const char *newline = memchr(text.data + size, '\n', text.size - size);
+        size_t skip = newline ? (size_t)(newline - text.data) + 1 : text.size;
+        line += count_lines(text.data, skip);
+        text = (qgc_str){text.data + skip, text.size - skip};
+        if (result == QGC_OK && text.size)
+            printf("// -----\n");
+    }
+}
+
+int for_each_part(invocation *call, each_part *each)
+{
+    qgc_str text;
+    const char *path = call->files[0];
+    if (qgc_read_file(call->context, path, &text) != QGC_OK)
+        return fail(call);
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("");
+    qgc_result result = has_option(call, "--split-input") ? run_parts(call, each, text, directory)
+                                                          : each(call, text, 1, directory);
+    free(directory);
+    if (has_option(call, "--verify-diagnostics"))
+        result = qgc_context_verify_diagnostics(call->context);
+    if (result != QGC_OK)
+        return fail(call);
+    flush_diagnostics(call);
+    return EXIT_DONE;
+}
+
+/* One NAME=NUMBER. */
+static qgc_result bind_one(invocation *call, qgc_module *module, char *item)
+{
+    char *equal = strchr(item, '='), *end = NULL;
+    long long value = equal ? strtoll(equal + 1, &end, 10) : 0;
+    if (!equal || equal == item || end == equal + 1 || *end)
+        return qgc_context_usage_error(call->context, "--set %s: expected NAME=NUMBER", item);
+    *equal = 0;
+    return qgc_module_bind(module, item, value);
+}
+
+qgc_result bind_symbols(invocation *call, qgc_module *module)
+{
+    const option_values *sets = get_options(call, "--set");
+    qgc_result result = QGC_OK;
+    for (int i = 0; i < sets->num && result == QGC_OK; i++) {
+        char *copy = strdup(sets->values[i]), *rest = copy, *item;
+        while (result == QGC_OK && (item = strsep(&rest, ",")))
+            result = bind_one(call, module, item);
+        free(copy);
+    }
+    return result;
+}

@@ -1,0 +1,16 @@
+/* Input texts of opt and run: whole files or parts of --split-input. */
+#ifndef QGC_TOOLS_INPUT_H
+#define QGC_TOOLS_INPUT_H
+
+#include "command.h"
+
+/* Calls |each| for every part of the file; with --verify-diagnostics checks what was reported.
+ * Returns the exit code. |each| returns QGC_FAILED after reporting. */
+typedef qgc_result each_part(invocation *call, qgc_str text, uint32_t first_line,
+                             const char *directory);
+int for_each_part(invocation *call, each_part *each);
+
+/* Applies --set to a module. */
+qgc_result bind_symbols(invocation *call, qgc_module *module);
+
+#endif

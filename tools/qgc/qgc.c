@@ -1,0 +1,280 @@
+/* The driver: one table of commands, each a thin client of include/qgc/. */
+#include "command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const option common_options[] = {
+    {"--diag-format", "text|json", "how diagnostics are printed", false},
+    {"--remarks", "PASS,...|all", "print remarks of these passes", false},
+    {"--color", "auto|always|never", "colours in diagnostics", false},
+    {"--quiet", NULL, "no warnings and remarks", false},
+    {"--help", NULL, "this text", false},
+    {NULL, NULL, NULL, false},
+};
+
+const command commands[] = {
+    {"opt",
+     "FILE",
+     "run a pass pipeline over a graph and print it",
+     "qgc opt docs/examples/linear.qir --passes=const-fold,dce",
+     1,
+     1,
+     {{"--passes", "A,B{opt=1}", "the pipeline; none: parse, verify and print", false},
+      {"-o", "FILE", "where to write (- is stdout, the default)", false},
+      {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
+      {"--no-verify-each", NULL, "verify only at the end, not after each pass", false},
+      {"--print-after", "PASS,...|all", "print the graph after these passes, to stderr", false},
+      {"--print-changed", NULL, "print the graph after each pass that changed it", false},
+      {"--stop-after", "PASS", "end the pipeline after this pass", false},
+      {"--time-passes", NULL, "print a table of times to stderr", false},
+      {"--split-input", NULL, "the file holds several inputs, separated by lines `// -----`",
+       false},
+      {"--verify-diagnostics", NULL, "check diagnostics against `// expected-error {{...}}`",
+       false},
+      {"--syntax", "module|rules|patterns", "what FILE holds (default: by its ending)", false}},
+     run_opt},
+    {"run",
+     "FILE",
+     "execute a graph, in any form",
+     "qgc run docs/examples/linear.qir --input x=docs/examples/x.npy",
+     1,
+     1,
+     {{"--input", "NAME=FILE", "a tensor (.npy, .npz, .safetensors, IDX) for an input", true},
+      {"--data", "FILE", "tensors for all inputs, by name", false},
+      {"--func", "NAME|all", "which function (default main); all: each without inputs", false},
+      {"--engine", "ref", "what executes: ref is the reference interpreter", false},
+      {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
+      {"--split-input", NULL, "the file holds several inputs, separated by lines `// -----`",
+       false},
+      {"--verify-diagnostics", NULL, "check diagnostics against `// expected-error {{...}}`",
+       false},
+      {"-o", "FILE", "write outputs as .npy, .npz or .safetensors (default: text)", false}},
+     run_run},
+    {"docs",
+     "[PAGE]",
+     "print the references that are made from the tables",
+     "qgc docs ops",
+     0,
+     1,
+     {{"-o", "DIRECTORY", "write all pages there", false}},
+     run_docs},
+    {"completion",
+     "",
+     "print the completion script for bash",
+     "qgc completion",
+     0,
+     0,
+     {{0}},
+     run_completion},
+};
+const int num_commands = sizeof commands / sizeof *commands;
+
+static int option_index(const command *c, const char *name, size_t size)
+{
+    int i = 0;
+    for (; c->options[i].name; i++)
+        if (strlen(c->options[i].name) == size && strncmp(c->options[i].name, name, size) == 0)
+            return i;
+    for (int k = 0; common_options[k].name; k++, i++)
+        if (strlen(common_options[k].name) == size &&
+            strncmp(common_options[k].name, name, size) == 0)
+            return i;
+    return -1;
+}
+
+static const option *option_at(const command *c, int index)
+{
+    int i = 0;
+    for (; c->options[i].name; i++)
+        if (i == index)
+            return &c->options[i];
+    return &common_options[index - i];
+}
+
+const option_values *get_options(const invocation *call, const char *name)
+{
+    int index = option_index(call->command, name, strlen(name));
+    return index < 0 ? NULL : &call->options[index];
+}
+
+const char *get_option(const invocation *call, const char *name)
+{
+    const option_values *values = get_options(call, name);
+    return values && values->num ? values->values[0] : NULL;
+}
+
+bool has_option(const invocation *call, const char *name)
+{
+    return get_option(call, name) != NULL;
+}
+
+static bool wants_color(const invocation *call)
+{
+    const char *color = get_option(call, "--color");
+    if (color && strcmp(color, "auto") != 0)
+        return strcmp(color, "always") == 0;
+    return isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+}
+
+void flush_diagnostics(invocation *call)
+{
+    const char *format = get_option(call, "--diag-format");
+    bool json = format && strcmp(format, "json") == 0;
+    qgc_context_flush(call->context, stderr, json ? QGC_DIAG_JSON : QGC_DIAG_TEXT,
+                      wants_color(call));
+}
+
+int fail(invocation *call)
+{
+    bool environment = qgc_context_environment_failed(call->context);
+    flush_diagnostics(call);
+    return environment ? EXIT_ENVIRONMENT : EXIT_BAD_INPUT;
+}
+
+static void print_options(const option *options)
+{
+    for (; options->name; options++) {
+        int width = printf("  %s", options->name);
+        if (options->value)
+            width += printf(options->name[1] == '-' ? "=%s" : " %s", options->value);
+        printf("%*s%s%s\n", width < 34 ? 34 - width : 1, "", options->help,
+               options->repeats ? " (may repeat)" : "");
+    }
+}
+
+static int print_command_help(const command *c)
+{
+    printf("usage: qgc %s %s [options]\n\n%s\n", c->name, c->arguments, c->summary);
+    if (c->options[0].name) {
+        printf("\noptions:\n");
+        print_options(c->options);
+    }
+    printf("\ncommon options:\n");
+    print_options(common_options);
+    printf("\nexample:\n  %s\n", c->example);
+    return EXIT_DONE;
+}
+
+static int print_help(void)
+{
+    printf("qgc: a quantizing graph compiler\n\nusage: qgc COMMAND [options]\n\n");
+    for (int i = 0; i < num_commands; i++)
+        printf("  %-12s %s\n", commands[i].name, commands[i].summary);
+    printf("\n`qgc COMMAND --help` lists a command's options, with an example.\n");
+    return EXIT_DONE;
+}
+
+/* One argument, with its value from the next one where it has no '='. Returns how many were used;
+ * 0: reported. */
+static int parse_argument(invocation *call, char **argv)
+{
+    const command *c = call->command;
+    if (argv[0][0] != '-' || !argv[0][1]) {
+        if (call->num_files == c->max_files)
+            return qgc_context_usage_error(call->context, "too many files: %s", argv[0]), 0;
+        call->files[call->num_files++] = argv[0];
+        return 1;
+    }
+    const char *name = strcmp(argv[0], "-h") == 0 ? "--help" : argv[0];
+    const char *equal = name[1] == '-' ? strchr(name, '=') : NULL;
+    int index = option_index(c, name, equal ? (size_t)(equal - name) : strlen(name));
+    if (index < 0)
+        return qgc_context_usage_error(call->context, "qgc %s has no option %s", c->name, name), 0;
+    const option *o = option_at(c, index);
+    option_values *values = &call->options[index];
+    if (o->value ? !equal && !argv[1] : equal != NULL)
+        return qgc_context_usage_error(
+                   call->context, o->value ? "%s needs a value" : "%s takes no value", o->name),
+               0;
+    if (values->num && (!o->repeats || values->num == MAX_REPEATS))
+        return qgc_context_usage_error(call->context, "%s is given too often", o->name), 0;
+    values->values[values->num++] = !o->value ? "" : equal ? equal + 1 : argv[1];
+    return o->value && !equal ? 2 : 1;
+}
+
+/* "a|b": the value must be one of the words. Lists with other characters are free text. */
+static bool value_is_allowed(const option *o, const char *value)
+{
+    if (!o->value || strpbrk(o->value, ",=ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        return true;
+    size_t size = strlen(value);
+    for (const char *word = o->value; *word;) {
+        size_t length = strcspn(word, "|");
+        if (length == size && strncmp(word, value, size) == 0)
+            return true;
+        word += length + (word[length] == '|');
+    }
+    return false;
+}
+
+static bool check_values(invocation *call)
+{
+    for (int i = 0; i < MAX_OPTIONS; i++) {
+        if (!call->options[i].num)
+            continue;
+        const option *o = option_at(call->command, i);
+        if (value_is_allowed(o, call->options[i].values[0]))
+            continue;
+        qgc_context_usage_error(call->context, "%s=%s: expected %s", o->name,
+                                call->options[i].values[0], o->value);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_arguments(invocation *call, char **argv)
+{
+    while (*argv) {
+        int used = parse_argument(call, argv);
+        if (!used)
+            return false;
+        argv += used;
+    }
+    if (has_option(call, "--help"))
+        return true;
+    if (call->num_files < call->command->min_files)
+        return qgc_context_usage_error(call->context, "qgc %s needs %s", call->command->name,
+                                       call->command->arguments) == QGC_OK;
+    return check_values(call);
+}
+
+static int dispatch(const command *c, char **argv)
+{
+    invocation call = {.command = c, .context = qgc_context_create()};
+    int code;
+    if (!parse_arguments(&call, argv)) {
+        code = fail(&call);
+    } else if (has_option(&call, "--help")) {
+        code = print_command_help(c);
+    } else {
+        const char *remarks = get_option(&call, "--remarks");
+        if (remarks)
+            qgc_context_set_remarks(call.context, remarks);
+        qgc_context_set_quiet(call.context, has_option(&call, "--quiet"));
+        code = c->run(&call);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("qgc: stdout");
+        code = EXIT_ENVIRONMENT;
+    }
+    qgc_context_destroy(call.context);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return argc > 1 ? print_help() : (print_help(), EXIT_BAD_INPUT);
+    if (strcmp(name, "--version") == 0) {
+        printf("qgc %s\n", QGC_VERSION);
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < num_commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return dispatch(&commands[i], argv + 2);
+    fprintf(stderr, "qgc: error: no command '%s'; qgc --help lists them\n", name);
+    return EXIT_BAD_INPUT;
+}

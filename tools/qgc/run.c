@@ -1,0 +1,82 @@
+/* qgc run: execute a graph on tensors. */
+#include "input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static qgc_result read_inputs(invocation *call, qgc_tensors *inputs)
+{
+    const char *data = get_option(call, "--data");
+    const option_values *named = get_options(call, "--input");
+    if (data && qgc_tensors_read(call->context, data, NULL, inputs) != QGC_OK)
+        return QGC_FAILED;
+    for (int i = 0; i < named->num; i++) {
+        const char *equal = strchr(named->values[i], '=');
+        if (!equal)
+            return qgc_context_usage_error(call->context, "--input %s: expected NAME=FILE",
+                                           named->values[i]);
+        char *name = strndup(named->values[i], (size_t)(equal - named->values[i]));
+        qgc_result result = qgc_tensors_read(call->context, equal + 1, name, inputs);
+        free(name);
+        if (result != QGC_OK)
+            return result;
+    }
+    return QGC_OK;
+}
+
+static qgc_result run_func(invocation *call, qgc_module *module, const char *func,
+                           const qgc_tensors *inputs)
+{
+    qgc_tensors outputs = {0};
+    const char *path = get_option(call, "-o");
+    qgc_result result = qgc_module_run(module, func, inputs, &outputs);
+    if (result == QGC_OK && path)
+        result = qgc_tensors_write(call->context, path, &outputs);
+    else if (result == QGC_OK)
+        qgc_tensors_print(call->context, func, &outputs, stdout);
+    qgc_tensors_free(&outputs);
+    return result;
+}
+
+static qgc_result run_closed(invocation *call, qgc_module *module)
+{
+    qgc_result result = QGC_OK;
+    const qgc_tensors none = {0};
+    const char *func;
+    for (size_t i = 0; (func = qgc_module_closed_func(module, i)); i++)
+        if (run_func(call, module, func, &none) != QGC_OK)
+            result = QGC_FAILED;
+    return result;
+}
+
+static qgc_result run_module(invocation *call, qgc_module *module)
+{
+    const char *func = get_option(call, "--func");
+    if (bind_symbols(call, module) != QGC_OK)
+        return QGC_FAILED;
+    if (func && strcmp(func, "all") == 0)
+        return run_closed(call, module);
+    qgc_tensors inputs = {0};
+    qgc_result result = read_inputs(call, &inputs);
+    if (result == QGC_OK)
+        result = run_func(call, module, func ? func : "main", &inputs);
+    qgc_tensors_free(&inputs);
+    return result;
+}
+
+static qgc_result run_part(invocation *call, qgc_str text, uint32_t first_line,
+                           const char *directory)
+{
+    qgc_module *module =
+        qgc_module_parse(call->context, call->files[0], text, first_line, directory);
+    if (!module)
+        return QGC_FAILED;
+    qgc_result result = run_module(call, module);
+    qgc_module_destroy(module);
+    return result;
+}
+
+int run_run(invocation *call)
+{
+    return for_each_part(call, run_part);
+}
