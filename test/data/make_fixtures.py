@@ -46,6 +46,14 @@ def put(archive, name, data):
     archive.writestr(info, data)
 
 
+def patch_size(name, size):
+    """Overwrites the uncompressed size in the directory entry of the only file."""
+    data = bytearray((HERE / name).read_bytes())
+    directory = data.rindex(b"PK\x01\x02")
+    data[directory + 24:directory + 28] = struct.pack("<I", size)
+    (HERE / name).write_bytes(data)
+
+
 def make_npz():
     npy = (HERE / "f4.npy").read_bytes()
     arrays = {"x": counting("f4", (5, 2)), "y": counting("i8", (5,)), "flag": counting("b1", (5, 3))}
@@ -67,14 +75,20 @@ def make_npz():
         put(out, "x.npy", "no array")
     with zipfile.ZipFile(HERE / "empty.npz", "w"):
         pass
+    # Directories that lie: about inflated bytes, and about stored ones.
+    with zipfile.ZipFile(HERE / "missing.npz", "w", zipfile.ZIP_DEFLATED) as out:
+        put(out, "x.npy", npy[:-4])
+    patch_size("missing.npz", len(npy))
+    with zipfile.ZipFile(HERE / "two_sizes.npz", "w") as out:
+        put(out, "x.npy", npy)
+    patch_size("two_sizes.npz", len(npy) + 4)
+    np.savez(HERE / "uneven.npz", x=counting("f4", (4, 2)), y=counting("i8", (3,)),
+             flag=counting("b1", (4, 3)))
     # A bomb: a few bytes that claim a gigabyte, in the header and in the archive's directory.
     header = npy[:128].replace(b"(2, 3), }", b"(268435456,), }".ljust(9))[:128]
     with zipfile.ZipFile(HERE / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as out:
         put(out, "x.npy", header)
-    data = bytearray((HERE / "bomb.npz").read_bytes())
-    directory = data.rindex(b"PK\x01\x02")
-    data[directory + 24:directory + 28] = struct.pack("<I", 128 + (1 << 30))
-    (HERE / "bomb.npz").write_bytes(data)
+    patch_size("bomb.npz", 128 + (1 << 30))
 
 
 def make_idx():
@@ -84,6 +98,7 @@ def make_idx():
     (HERE / "images-idx3-ubyte.gz").write_bytes(gzip.compress(plain, mtime=0))
     (HERE / "members-idx3-ubyte.gz").write_bytes(
         gzip.compress(plain[:20], mtime=0) + gzip.compress(plain[20:], mtime=0))
+    (HERE / "short-idx3-ubyte.gz").write_bytes(gzip.compress(plain[:-3], mtime=0))
     for code, kind in ((9, "i1"), (11, "i2"), (12, "i4"), (13, "f4"), (14, "f8")):
         values = counting(kind, (2, 3)).astype(">" + kind)
         head = struct.pack(">BBBBII", 0, 0, code, 2, 2, 3)

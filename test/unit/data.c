@@ -252,15 +252,19 @@ static void test_bad_gzip(void **state)
         {"\0\0\16\2\377\377\377\377\377\377\377\377x", 13, "expected a size that fits 63 bits"},
     };
     qgc_data *data;
+    qgc_tensor tensor;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qgc_str gzip = wrap_gzip(b, cases[i].data, cases[i].size);
         assert_int_equal(qgc_data_open_memory(&b->diag, "m", gzip.data, gzip.size, &data),
                          QGC_FAILED);
         expect_report(b, QGC_D_FILE_FORMAT, cases[i].report);
     }
+    expect_ok(b, qgc_data_open(&b->diag, "test/data/short-idx3-ubyte.gz", &data));
+    assert_int_equal(qgc_data_read_array(data, 0, &tensor), QGC_FAILED);
+    expect_report(b, QGC_D_FILE_FORMAT, "expected 3 bytes more of IDX data, found the end of it");
+    qgc_data_close(data);
     /* Cut off, with too little and with too much behind the header. */
     qgc_str good = read_bytes(b, "test/data/images-idx3-ubyte.gz");
-    qgc_tensor tensor;
     expect_ok(b, qgc_data_open_memory(&b->diag, "m", good.data, good.size - 20, &data));
     assert_int_equal(qgc_data_read_array(data, 0, &tensor), QGC_FAILED);
     expect_report(b, QGC_D_FILE_FORMAT, "m: expected gzip data, found: the end of the file");
@@ -303,6 +307,33 @@ static void test_bad_folders(void **state)
     copy_fixture(b, "scalar.npy", "1.npy");
     copy_fixture(b, "scalar.npy", "2.npy");
     expect_open_fails(b, b->folder, QGC_D_FILE_FORMAT, "expected arrays with the same first dimen");
+}
+
+/* Parts without data, so that their sizes can be anything. */
+static void write_header(bench *b, const char *name, qgc_dtype dtype, int64_t num_samples)
+{
+    qgc_tensor type = {.dtype = dtype, .rank = 2, .shape = {num_samples, 0}};
+    qgc_str header;
+    expect_ok(b, qgc_npy_format_header(&b->diag, name, &type, &header));
+    write_bytes(in_folder(b, name), header.data, header.size);
+}
+
+static void test_uneven_parts(void **state)
+{
+    bench *b = *state;
+    copy_fixture(b, "stored.npz", "1.npz");
+    copy_fixture(b, "uneven.npz", "2.npz");
+    expect_open_fails(b, b->folder, QGC_D_FILE_FORMAT,
+                      "2.npz: expected one number of samples for all arrays as in ");
+    count_files(b, true);
+    write_header(b, "1.npy", QGC_DTYPE_U8, (int64_t)1 << 62);
+    write_header(b, "2.npy", QGC_DTYPE_U8, (int64_t)1 << 62);
+    expect_open_fails(b, b->folder, QGC_D_FILE_FORMAT,
+                      "2.npy: expected a number of samples that fits 63 bits as in ");
+    write_header(b, "1.npy", QGC_DTYPE_U16, (int64_t)1 << 61);
+    write_header(b, "2.npy", QGC_DTYPE_U16, (int64_t)1 << 61);
+    expect_open_fails(b, b->folder, QGC_D_FILE_FORMAT,
+                      ": expected a size that fits 63 bits, found more");
 }
 
 static void test_changed_part(void **state)
@@ -368,15 +399,15 @@ static size_t resident_bytes(void)
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* 256 MB of samples pass through; what stays resident is a few batches. */
-static void test_memory_is_bounded(void **state)
+/* 128 MB of samples pass through; what stays resident is a few batches. */
+static void expect_bounded_memory(bench *b, char byte_order)
 {
-    bench *b = *state;
-    enum { NUM = 4096, ROW = 65536 / 4, BATCH = 16 };
+    enum { NUM = 2048, ROW = 65536 / 4, BATCH = 16 };
     const char *path = in_folder(b, "large.npy");
     qgc_tensor type = {.dtype = QGC_DTYPE_F32, .rank = 2, .shape = {NUM, ROW}, .data = b};
     qgc_str header;
     expect_ok(b, qgc_npy_format_header(&b->diag, path, &type, &header));
+    *strchr(header.data + 10, '<') = byte_order;
     write_bytes(path, header.data, header.size);
     assert_int_equal(truncate(path, (off_t)header.size + (off_t)NUM * ROW * 4), 0);
     qgc_data *data;
@@ -395,6 +426,12 @@ static void test_memory_is_bounded(void **state)
     qgc_data_close(data);
 }
 
+static void test_memory_is_bounded(void **state)
+{
+    expect_bounded_memory(*state, '<');
+    expect_bounded_memory(*state, '>');
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
@@ -409,6 +446,7 @@ int main(void)
         TEST(test_bad_gzip),
         TEST(test_bad_folders),
         TEST(test_changed_part),
+        TEST(test_uneven_parts),
         TEST(test_no_samples),
         TEST(test_bad_bools),
         TEST(test_memory_is_bounded),

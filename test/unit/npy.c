@@ -157,6 +157,7 @@ static const struct {
     {HEADER("'<f4'", "False", "()") "x", 4, "expected nothing after the dictionary in the header"},
     {HEADER("'<f4'", "False", "(2,)"), 7,
      "m.npy: expected 8 bytes of data for f32 of shape 2, found 7"},
+    {HEADER("'<f4'", "False", "()"), 3, "4 bytes of data for f32 of shape scalar, found 3"},
     {HEADER("'<f4'", "False", "(2,)"), 9, "f32 of shape 2, found 9"},
     {HEADER("'|b1'", "False", "(3,)"), 3, "expected bytes 0 and 1 in a bool array, found others"},
 };
@@ -281,6 +282,7 @@ static const struct {
     {"test/data/not_npy.npz", "entry \"x.npy\": expected the bytes \\x93NUMPY at the start"},
     {"test/data/short_entry.npz",
      "entry \"x.npy\": expected 24 bytes of data for f32 of shape 2x3, found 20"},
+    {"test/data/two_sizes.npz", "entry \"x.npy\": expected one size for stored data, found two"},
     {"test/data/bomb.npz", "expected a size that the compressed data can have, found a larger"},
 };
 
@@ -293,6 +295,18 @@ static void test_bad_npz(void **state)
         assert_null(data);
         expect_report(b, QGC_D_FILE_FORMAT, bad_archives[i].report);
     }
+}
+
+static void test_missing_data(void **state)
+{
+    bench *b = *state;
+    qgc_data *data;
+    qgc_tensor tensor;
+    expect_ok(b, qgc_data_open(&b->diag, "test/data/missing.npz", &data));
+    assert_int_equal(qgc_data_read_array(data, 0, &tensor), QGC_FAILED);
+    expect_report(b, QGC_D_FILE_FORMAT,
+                  "entry \"x.npy\": expected 4 bytes more, found the end of the data");
+    qgc_data_close(data);
 }
 
 /* Flips bytes of a sound archive: a reader must refuse it or read what was written. */
@@ -354,10 +368,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_read_numpy),  TEST(test_write_like_numpy), TEST(test_write_refuses_bf16),
-        TEST(test_headers),     TEST(test_defects),          TEST(test_bad_prefixes),
-        TEST(test_read_npz),    TEST(test_write_npz),        TEST(test_bad_npz),
-        TEST(test_damaged_npz), TEST(test_checksums),
+        TEST(test_read_numpy),   TEST(test_write_like_numpy), TEST(test_write_refuses_bf16),
+        TEST(test_headers),      TEST(test_defects),          TEST(test_bad_prefixes),
+        TEST(test_read_npz),     TEST(test_write_npz),        TEST(test_bad_npz),
+        TEST(test_missing_data), TEST(test_damaged_npz),      TEST(test_checksums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

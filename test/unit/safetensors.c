@@ -229,6 +229,42 @@ static void test_refused_names(void **state)
     }
 }
 
+static void test_refused_sizes(void **state)
+{
+    bench *b = *state;
+    const char *path = in_folder(b, "out.safetensors");
+    qgc_tensor half = {.dtype = QGC_DTYPE_U8, .rank = 1, .shape = {INT64_MAX}, .bytes = INT64_MAX};
+    qgc_named_tensor halves[] = {{{"a", 1}, half}, {{"b", 1}, half}, {{"c", 1}, half}};
+    for (size_t num = 2; num <= 3; num++) {
+        assert_int_equal(qgc_safetensors_write(&b->diag, path, halves, num), QGC_FAILED);
+        expect_report(b, QGC_D_FILE_WRITE, "out.safetensors: the tensors exceed 2^63 bytes");
+    }
+    char *name = qgc_arena_alloc(&b->arena, QGC_SAFETENSORS_MAX_HEADER);
+    memset(name, 'n', QGC_SAFETENSORS_MAX_HEADER);
+    qgc_named_tensor named = {{name, QGC_SAFETENSORS_MAX_HEADER}, {.dtype = QGC_DTYPE_U8}};
+    assert_int_equal(qgc_safetensors_write(&b->diag, path, &named, 1), QGC_FAILED);
+    expect_report(b, QGC_D_FILE_WRITE,
+                  "expected a header of at most 99999936 bytes, found 1000000");
+    assert_int_equal(count_files(b, false), 0);
+}
+
+/* Tensors at one place sort by size, then by name. */
+static void test_empty_tensors_sort(void **state)
+{
+    bench *b = *state;
+    static const char *const order[] = {"e", "ea", "f", "a"};
+    static const char header[] = "{\"a\":" ENTRY("\"U8\"", "[1]", "[0,1]") //
+        ",\"f\":" ENTRY("\"U8\"", "[0]", "[0,0]")                          //
+        ",\"ea\":" ENTRY("\"U8\"", "[0]", "[0,0]")                         //
+        ",\"e\":" ENTRY("\"U8\"", "[0]", "[0,0]") "}";
+    qgc_safetensors file;
+    qgc_file bytes = make_file(b, header, 1);
+    expect_ok(b, qgc_safetensors_take(&b->diag, bytes, &file));
+    for (size_t i = 0; i < file.num_entries; i++)
+        assert_string_equal(file.entries[i].name->data, order[i]);
+    qgc_safetensors_close(&file);
+}
+
 static void test_many_tensors(void **state)
 {
     bench *b = *state;
@@ -261,7 +297,7 @@ int main(void)
         TEST(test_all_types),      TEST(test_unaligned_is_copied), TEST(test_defects),
         TEST(test_bad_lengths),    TEST(test_deep_nesting),        TEST(test_reports_are_limited),
         TEST(test_write_and_read), TEST(test_written_bytes),       TEST(test_refused_names),
-        TEST(test_many_tensors),
+        TEST(test_many_tensors),   TEST(test_refused_sizes),       TEST(test_empty_tensors_sort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

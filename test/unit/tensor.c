@@ -1,6 +1,8 @@
 /* Owning tensors, and output files that appear whole or not at all. */
 #include "files.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* Sanitizers would end the process where malloc returns NULL, which test_out_of_memory wants. The
@@ -88,6 +90,10 @@ static void test_copy(void **state)
     assert_int_equal(qgc_tensor_first_difference(&first, &second), 4);
     qgc_tensor view = {
         .dtype = QGC_DTYPE_I32, .rank = 1, .shape = {6}, .data = first.data, .bytes = first.bytes};
+    assert_false(qgc_tensor_equal(&first, &view)); /* another rank */
+    view.rank = 2;
+    view.shape[0] = 3;
+    view.shape[1] = 2;
     assert_false(qgc_tensor_equal(&first, &view)); /* another shape */
     expect_ok(b, qgc_tensor_copy(&b->diag, &view, &view));
     assert_ptr_not_equal(view.data, first.data);
@@ -193,6 +199,31 @@ static void test_output_failures(void **state)
     expect_report(b, QGC_D_FILE_WRITE, "/dev/full: No space left on device");
 }
 
+/* A disk that fills up: the old file stays, the temporary one goes. */
+static void test_output_runs_full(void **state)
+{
+    bench *b = *state;
+    static char block[100000];
+    const char *path = in_folder(b, "out");
+    qgc_output output;
+    struct rlimit before, small;
+    write_bytes(path, "before", 6);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 5000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    expect_ok(b, qgc_output_open(&b->diag, path, &output));
+    qgc_output_put(&output, block, sizeof block);
+    qgc_output_put(&output, block, 1);
+    assert_int_equal(qgc_output_close(&b->diag, &output), QGC_FAILED);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    expect_report(b, QGC_D_FILE_WRITE, "out: File too large");
+    assert_string_equal(read_bytes(b, path).data, "before");
+    assert_int_equal(count_files(b, false), 1);
+}
+
 static void test_input_failures(void **state)
 {
     bench *b = *state;
@@ -238,6 +269,7 @@ int main(void)
         TEST(test_output_through_link),
         TEST(test_output_failures),
         TEST(test_input_failures),
+        TEST(test_output_runs_full),
         TEST(test_quoted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
