@@ -297,12 +297,6 @@ size_t qgc_data_find(const qgc_data *data, qgc_str name)
     return array ? (size_t)(array - data->arrays) : SIZE_MAX;
 }
 
-qgc_result qgc_data_num_samples(qgc_data *data, size_t *out_num)
-{
-    *out_num = data->num_samples;
-    return check_samples(data);
-}
-
 /* Elements of one sample of array |index|. */
 static size_t sample_count(const qgc_data *data, size_t index)
 {
@@ -310,6 +304,26 @@ static size_t sample_count(const qgc_data *data, size_t index)
     size_t count;
     QGC_ASSERT(qgc_shape_count(type->rank - 1, type->shape + 1, &count), "checked at opening");
     return count;
+}
+
+/* Samples without elements cost a file nothing: a hundred bytes may claim 2^62 of them. */
+static qgc_result check_batches(qgc_data *data)
+{
+    QGC_TRY(check_samples(data));
+    bool is_hollow = data->num_samples > 0;
+    for (size_t i = 0; is_hollow && i < data->num_arrays; i++)
+        is_hollow = sample_count(data, i) == 0;
+    if (!is_hollow)
+        return QGC_OK;
+    return qgc_report(data->diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,
+                      "%s: expected samples with elements, found %zu empty ones", data->path,
+                      data->num_samples);
+}
+
+qgc_result qgc_data_num_samples(qgc_data *data, size_t *out_num)
+{
+    *out_num = data->num_samples;
+    return check_batches(data);
 }
 
 static qgc_result check_bools(qgc_data *data, const qgc_array *array, const void *values,
@@ -405,7 +419,7 @@ qgc_result qgc_data_next_batch(qgc_data *data, size_t max_samples, qgc_tensor *o
                                size_t *out_num)
 {
     *out_num = 0;
-    QGC_TRY(check_samples(data));
+    QGC_TRY(check_batches(data));
     const size_t left = data->num_samples - data->position;
     const size_t num = left < max_samples ? left : max_samples;
     if (!num || !find_part(data))
@@ -431,7 +445,7 @@ qgc_result qgc_data_next_batch(qgc_data *data, size_t max_samples, qgc_tensor *o
 
 qgc_result qgc_data_seek(qgc_data *data, size_t index)
 {
-    QGC_TRY(check_samples(data));
+    QGC_TRY(check_batches(data));
     QGC_ASSERT(index <= data->num_samples, "sample %zu of %zu", index, data->num_samples);
     size_t to = 0;
     data->position = index;

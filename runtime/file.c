@@ -67,14 +67,47 @@ void qgc_file_forget(const qgc_file *file)
         madvise((void *)(uintptr_t)file->data, file->size, MADV_DONTNEED);
 }
 
+/* Bytes of the UTF-8 sequence that |text| begins with; 0 where it begins with none. */
+static size_t utf8_size(qgc_str text)
+{
+    const unsigned char *byte = (const unsigned char *)text.data;
+    size_t size = byte[0] < 0x80   ? 1
+                  : byte[0] < 0xc2 ? 0
+                  : byte[0] < 0xe0 ? 2
+                  : byte[0] < 0xf0 ? 3
+                  : byte[0] < 0xf5 ? 4
+                                   : 0;
+    if (size > text.size)
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    /* overlong forms, surrogates, beyond U+10FFFF */
+    if ((byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xed && byte[1] > 0x9f) ||
+        (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f))
+        return 0;
+    return size;
+}
+
 const char *qgc_quoted(qgc_arena *arena, qgc_str text)
 {
     enum { MAX_SHOWN = 80 };
     qgc_text quoted = {.arena = arena};
-    qgc_text_put_quoted(&quoted,
-                        (qgc_str){text.data, text.size < MAX_SHOWN ? text.size : MAX_SHOWN});
-    if (text.size > MAX_SHOWN)
-        qgc_text_puts(&quoted, "...");
+    size_t at = 0;
+    qgc_text_putc(&quoted, '"');
+    while (at < text.size && at < MAX_SHOWN) {
+        const qgc_str rest = {text.data + at, text.size - at};
+        const unsigned char byte = (unsigned char)rest.data[0];
+        const size_t size = utf8_size(rest);
+        if (byte == '"' || byte == '\\')
+            qgc_text_printf(&quoted, "\\%c", byte);
+        else if (!size || byte < 0x20 || byte == 0x7f)
+            qgc_text_printf(&quoted, "\\x%02x", byte);
+        else
+            qgc_text_put(&quoted, (qgc_str){rest.data, size});
+        at += size ? size : 1;
+    }
+    qgc_text_puts(&quoted, at < text.size ? "\"..." : "\"");
     return qgc_text_str(&quoted).data;
 }
 

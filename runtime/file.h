@@ -23,7 +23,8 @@ void qgc_file_close(qgc_file *file);
  * over a large file from filling the memory of the process. */
 void qgc_file_forget(const qgc_file *file);
 
-/* Text that came out of a file, fit for a message: quoted, escaped, cut after 80 bytes. */
+/* Text that came out of a file, fit for a message: quoted, control characters and what is not UTF-8
+ * as \xHH, cut after 80 bytes. */
 const char *qgc_quoted(qgc_arena *arena, qgc_str text);
 
 /* A file being written: the bytes go to a temporary file in the same folder, which is renamed over

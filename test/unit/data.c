@@ -370,6 +370,22 @@ static void test_no_samples(void **state)
     }
 }
 
+static void test_hollow_samples(void **state)
+{
+    bench *b = *state;
+    qgc_data *data;
+    qgc_tensor got;
+    size_t num;
+    write_header(b, "1.npy", QGC_DTYPE_U8, (int64_t)1 << 62);
+    expect_ok(b, qgc_data_open(&b->diag, in_folder(b, "1.npy"), &data));
+    assert_int_equal(qgc_data_num_samples(data, &num), QGC_FAILED);
+    expect_report(b, QGC_D_FILE_FORMAT,
+                  "expected samples with elements, found 4611686018427387904 empty ones");
+    assert_int_equal(qgc_data_next_batch(data, 1, &got, &num), QGC_FAILED);
+    expect_report(b, QGC_D_FILE_FORMAT, "expected samples with elements");
+    qgc_data_close(data);
+}
+
 static void test_bad_bools(void **state)
 {
     bench *b = *state;
@@ -449,6 +465,7 @@ int main(void)
         TEST(test_uneven_parts),
         TEST(test_no_samples),
         TEST(test_bad_bools),
+        TEST(test_hollow_samples),
         TEST(test_memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

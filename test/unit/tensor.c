@@ -242,6 +242,11 @@ static void test_input_failures(void **state)
     qgc_file_close(&file);
 }
 
+static void expect_quoted(bench *b, const char *text, size_t size, const char *want)
+{
+    assert_string_equal(qgc_quoted(&b->arena, (qgc_str){text, size}), want);
+}
+
 static void test_quoted(void **state)
 {
     bench *b = *state;
@@ -249,8 +254,17 @@ static void test_quoted(void **state)
     memset(text, 'a', sizeof text);
     text[0] = '\n';
     const char *quoted = qgc_quoted(&b->arena, (qgc_str){text, sizeof text});
-    assert_null(strchr(quoted, '\n'));
     assert_string_equal(quoted + strlen(quoted) - 5, "a\"...");
+    expect_quoted(b, "", 0, "\"\"");
+    expect_quoted(b, "a\n\"\\\x7f\0", 6, "\"a\\x0a\\\"\\\\\\x7f\\x00\"");
+    expect_quoted(b, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9,
+                  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
+    expect_quoted(b, "\x93N\xc3", 3, "\"\\x93N\\xc3\"");
+    expect_quoted(b, "\xc3(", 2, "\"\\xc3(\"");
+    expect_quoted(b, "\xc0\x80", 2, "\"\\xc0\\x80\"");                   /* overlong */
+    expect_quoted(b, "\xe0\x80\x80", 3, "\"\\xe0\\x80\\x80\"");          /* overlong */
+    expect_quoted(b, "\xed\xa0\x80", 3, "\"\\xed\\xa0\\x80\"");          /* surrogate */
+    expect_quoted(b, "\xf4\x90\x80\x80", 4, "\"\\xf4\\x90\\x80\\x80\""); /* too large */
 }
 
 int main(void)
