@@ -242,11 +242,10 @@ static const char *similar_value(qgc_builder *b, qgc_str found)
     for (uint32_t i = 0; i < b->func->num_params; i++)
         if (b->func->params[i].name)
             qgc_vec_push(b->scratch, &c.names, qgc_name_str(b->func->params[i].name));
-    for
-        QGC_EACH_NODE(node, b->func)
-    for (uint32_t i = 0; i < node->num_results; i++)
-        if (node->results[i].name)
-            qgc_vec_push(b->scratch, &c.names, qgc_name_str(node->results[i].name));
+    QGC_EACH_NODE (node, b->func)
+        for (uint32_t i = 0; i < node->num_results; i++)
+            if (node->results[i].name)
+                qgc_vec_push(b->scratch, &c.names, qgc_name_str(node->results[i].name));
     return qgc_did_you_mean(b, found, value_candidate, &c, c.names.size);
 }
 

@@ -48,13 +48,11 @@ static void bind_func(binding *b, qgc_func *func)
         func->params[i].type = bind_type(b, func->params[i].type);
     for (uint32_t i = 0; i < func->num_results; i++)
         func->result_types[i] = bind_type(b, func->result_types[i]);
-    for
-        QGC_EACH_NODE(node, func)
-        {
-            bind_attrs(b, node);
-            for (uint32_t i = 0; i < node->num_results; i++)
-                node->results[i].type = bind_type(b, node->results[i].type);
-        }
+    QGC_EACH_NODE (node, func) {
+        bind_attrs(b, node);
+        for (uint32_t i = 0; i < node->num_results; i++)
+            node->results[i].type = bind_type(b, node->results[i].type);
+    }
 }
 
 qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value)
@@ -64,9 +62,8 @@ qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value
     if (value < 0)
         return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_USAGE,
                           "%s = %lld: a dimension is 0 or more", symbol, (long long)value);
-    for
-        QGC_EACH_FUNC(func, module)
-    bind_func(&b, func);
+    QGC_EACH_FUNC (func, module)
+        bind_func(&b, func);
     if (!b.found)
         return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "no dimension is named %s",
                           symbol);

@@ -112,9 +112,8 @@ qgc_name qgc_func_unique_name(qgc_func *func, qgc_str base)
 uint32_t qgc_func_number(qgc_func *func)
 {
     uint32_t id = 0;
-    for
-        QGC_EACH_NODE(node, func)
-    node->id = id++;
+    QGC_EACH_NODE (node, func)
+        node->id = id++;
     return id;
 }
 

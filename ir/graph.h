@@ -156,8 +156,8 @@ qgc_attr qgc_attr_from_int(int64_t value);
 qgc_attr qgc_attr_from_float(float value);
 qgc_attr qgc_attr_from_name(qgc_attr_kind kind, qgc_name name);
 
-#define QGC_EACH_NODE(node, func)   (qgc_node *node = (func)->first; node; node = node->next)
-#define QGC_EACH_FUNC(func, module) (qgc_func *func = (module)->first; func; func = func->next)
+#define QGC_EACH_NODE(node, func)   for (qgc_node *node = (func)->first; node; node = node->next)
+#define QGC_EACH_FUNC(func, module) for (qgc_func *func = (module)->first; func; func = func->next)
 
 /* ir/verify.c */
 qgc_result qgc_module_verify(qgc_module *module);

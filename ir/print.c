@@ -131,13 +131,11 @@ static void print_func(qgc_text *out, const qgc_func *func)
         qgc_text_putc(out, ')');
     }
     qgc_text_puts(out, " {\n");
-    for
-        QGC_EACH_NODE(node, func)
-        {
-            qgc_text_puts(out, "  ");
-            qgc_node_print(node, out);
-            qgc_text_putc(out, '\n');
-        }
+    QGC_EACH_NODE (node, func) {
+        qgc_text_puts(out, "  ");
+        qgc_node_print(node, out);
+        qgc_text_putc(out, '\n');
+    }
     qgc_text_puts(out, "}\n");
 }
 
@@ -180,13 +178,11 @@ void qgc_module_print(qgc_module *module, qgc_text *out)
         print_weights(out, &module->weights.data[i]);
     for (size_t i = 0; i < module->provenance.size; i++)
         print_record(out, &module->provenance.data[i]);
-    for
-        QGC_EACH_FUNC(func, module)
-        {
-            if (out->size)
-                qgc_text_putc(out, '\n');
-            print_func(out, func);
-        }
+    QGC_EACH_FUNC (func, module) {
+        if (out->size)
+            qgc_text_putc(out, '\n');
+        print_func(out, func);
+    }
     if (module->stats.size)
         qgc_text_putc(out, '\n');
     for (size_t i = 0; i < module->stats.size; i++)

@@ -192,13 +192,11 @@ static void check_func(verifier *v, qgc_func *func)
     }
     for (uint32_t i = 0; i < func->num_params; i++)
         define(v, func, &func->params[i], position++);
-    for
-        QGC_EACH_NODE(node, func)
-        {
-            check_node(v, node);
-            for (uint32_t i = 0; i < node->num_results; i++)
-                define(v, func, &node->results[i], position++);
-        }
+    QGC_EACH_NODE (node, func) {
+        check_node(v, node);
+        for (uint32_t i = 0; i < node->num_results; i++)
+            define(v, func, &node->results[i], position++);
+    }
     if (!func->last || !(qgc_op(func->last->op)->traits & QGC_TRAIT_TERMINATOR)) {
         qgc_report(v->diag, func->loc, QGC_D_BAD_STRUCTURE, "@%s does not end in return",
                    func->name->data);
@@ -213,27 +211,25 @@ static void check_recursion(verifier *v, qgc_map *states, qgc_func *func, uint32
 {
     enum { MAX_CALL_DEPTH = 1000 };
     *qgc_map_at(states, func) = (void *)(intptr_t)ACTIVE;
-    for
-        QGC_EACH_NODE(node, func)
-        {
-            const qgc_op_info *op = qgc_op(node->op);
-            if (!(op->traits & QGC_TRAIT_CALL) || node->attrs[0].kind != QGC_ATTR_FUNC)
-                continue;
-            qgc_func *callee = qgc_module_find_func(v->module, node->attrs[0].name);
-            visit_state state = callee ? (visit_state)(intptr_t)qgc_map_get(states, callee) : DONE;
-            if (state == ACTIVE) {
-                qgc_report(v->diag, node->loc, QGC_D_BAD_STRUCTURE, "@%s calls itself through @%s",
-                           callee->name->data, func->name->data);
-                fail(v);
-            } else if (depth >= MAX_CALL_DEPTH) {
-                qgc_report(v->diag, node->loc, QGC_D_TOO_DEEP, "calls nest deeper than %d",
-                           MAX_CALL_DEPTH);
-                fail(v);
-                return;
-            } else if (state == UNSEEN) {
-                check_recursion(v, states, callee, depth + 1);
-            }
+    QGC_EACH_NODE (node, func) {
+        const qgc_op_info *op = qgc_op(node->op);
+        if (!(op->traits & QGC_TRAIT_CALL) || node->attrs[0].kind != QGC_ATTR_FUNC)
+            continue;
+        qgc_func *callee = qgc_module_find_func(v->module, node->attrs[0].name);
+        visit_state state = callee ? (visit_state)(intptr_t)qgc_map_get(states, callee) : DONE;
+        if (state == ACTIVE) {
+            qgc_report(v->diag, node->loc, QGC_D_BAD_STRUCTURE, "@%s calls itself through @%s",
+                       callee->name->data, func->name->data);
+            fail(v);
+        } else if (depth >= MAX_CALL_DEPTH) {
+            qgc_report(v->diag, node->loc, QGC_D_TOO_DEEP, "calls nest deeper than %d",
+                       MAX_CALL_DEPTH);
+            fail(v);
+            return;
+        } else if (state == UNSEEN) {
+            check_recursion(v, states, callee, depth + 1);
         }
+    }
     *qgc_map_at(states, func) = (void *)(intptr_t)DONE;
 }
 
@@ -245,13 +241,11 @@ qgc_result qgc_module_verify(qgc_module *module)
                   .positions = {.arena = &scratch},
                   .result = QGC_OK};
     qgc_map states = {.arena = &scratch};
-    for
-        QGC_EACH_FUNC(func, module)
-    if (!qgc_map_get(&states, func))
-        check_recursion(&v, &states, func, 0);
-    for
-        QGC_EACH_FUNC(func, module)
-    check_func(&v, func);
+    QGC_EACH_FUNC (func, module)
+        if (!qgc_map_get(&states, func))
+            check_recursion(&v, &states, func, 0);
+    QGC_EACH_FUNC (func, module)
+        check_func(&v, func);
     qgc_arena_destroy(&scratch);
     return v.result;
 }

@@ -39,11 +39,10 @@ static bool rewrite_node(qgc_node *node, const qgc_pass_env *env)
 qgc_pass_status pass_canonicalize(qgc_module *module, const qgc_pass_env *env)
 {
     bool changed = false;
-    for
-        QGC_EACH_FUNC(func, module)
-    for (qgc_node *node = func->first, *next; node; node = next) {
-        next = node->next;
-        changed |= rewrite_node(node, env);
-    }
+    QGC_EACH_FUNC (func, module)
+        for (qgc_node *node = func->first, *next; node; node = next) {
+            next = node->next;
+            changed |= rewrite_node(node, env);
+        }
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

@@ -85,13 +85,12 @@ qgc_pass_status pass_const_fold(qgc_module *module, const qgc_pass_env *env)
     bool changed = false;
     if (!qgc_pass_option_int(env, 0, "max-bytes", 0, &max_bytes))
         return QGC_PASS_FAILED;
-    for
-        QGC_EACH_FUNC(func, module)
-    for (qgc_node *node = func->first, *next; node; node = next) {
-        next = node->next;
-        qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
-        changed |= fold(node, env, max_bytes);
-        qgc_arena_reset(env->scratch, mark);
-    }
+    QGC_EACH_FUNC (func, module)
+        for (qgc_node *node = func->first, *next; node; node = next) {
+            next = node->next;
+            qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
+            changed |= fold(node, env, max_bytes);
+            qgc_arena_reset(env->scratch, mark);
+        }
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

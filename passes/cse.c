@@ -115,8 +115,7 @@ static bool run_func(qgc_func *func, qgc_arena *scratch)
 qgc_pass_status pass_cse(qgc_module *module, const qgc_pass_env *env)
 {
     bool changed = false;
-    for
-        QGC_EACH_FUNC(func, module)
-    changed |= run_func(func, env->scratch);
+    QGC_EACH_FUNC (func, module)
+        changed |= run_func(func, env->scratch);
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

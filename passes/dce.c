@@ -31,10 +31,9 @@ static void mark_reached(qgc_module *module, qgc_map *reached, qgc_func *func)
     if (qgc_map_get(reached, func))
         return;
     *qgc_map_at(reached, func) = func;
-    for
-        QGC_EACH_NODE(node, func)
-    if (qgc_node_op(node)->traits & QGC_TRAIT_CALL)
-        mark_reached(module, reached, qgc_module_find_func(module, node->attrs[0].name));
+    QGC_EACH_NODE (node, func)
+        if (qgc_node_op(node)->traits & QGC_TRAIT_CALL)
+            mark_reached(module, reached, qgc_module_find_func(module, node->attrs[0].name));
 }
 
 static bool sweep_module(qgc_module *module, qgc_func *root, qgc_arena *scratch)
@@ -55,9 +54,8 @@ static bool sweep_module(qgc_module *module, qgc_func *root, qgc_arena *scratch)
 qgc_pass_status pass_dce(qgc_module *module, const qgc_pass_env *env)
 {
     bool changed = false;
-    for
-        QGC_EACH_FUNC(func, module)
-    changed |= sweep_func(func);
+    QGC_EACH_FUNC (func, module)
+        changed |= sweep_func(func);
     qgc_func *root = qgc_module_find_func(module, qgc_context_name(env->context, "main"));
     if (root)
         changed |= sweep_module(module, root, env->scratch);

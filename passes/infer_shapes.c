@@ -33,17 +33,15 @@ static bool update_results(qgc_func *func)
 static qgc_pass_status run_func(qgc_func *func, const qgc_pass_env *env)
 {
     qgc_pass_status result = QGC_PASS_UNCHANGED;
-    for
-        QGC_EACH_NODE(node, func)
-        {
-            qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
-            qgc_pass_status status = run_node(node, env);
-            qgc_arena_reset(env->scratch, mark);
-            if (status == QGC_PASS_FAILED)
-                return status;
-            if (status == QGC_PASS_CHANGED)
-                result = status;
-        }
+    QGC_EACH_NODE (node, func) {
+        qgc_arena_mark mark = qgc_arena_get_mark(env->scratch);
+        qgc_pass_status status = run_node(node, env);
+        qgc_arena_reset(env->scratch, mark);
+        if (status == QGC_PASS_FAILED)
+            return status;
+        if (status == QGC_PASS_CHANGED)
+            result = status;
+    }
     return update_results(func) ? QGC_PASS_CHANGED : result;
 }
 
@@ -52,14 +50,12 @@ qgc_pass_status pass_infer_shapes(qgc_module *module, const qgc_pass_env *env)
     qgc_pass_status result = QGC_PASS_UNCHANGED;
     uint32_t sweeps = 2; /* one more where a caller stands before its callee */
     for (uint32_t i = 0; i < sweeps; i++)
-        for
-            QGC_EACH_FUNC(func, module)
-            {
-                qgc_pass_status status = run_func(func, env);
-                if (status == QGC_PASS_FAILED)
-                    return status;
-                if (status == QGC_PASS_CHANGED)
-                    result = status;
-            }
+        QGC_EACH_FUNC (func, module) {
+            qgc_pass_status status = run_func(func, env);
+            if (status == QGC_PASS_FAILED)
+                return status;
+            if (status == QGC_PASS_CHANGED)
+                result = status;
+        }
     return result;
 }

@@ -277,15 +277,13 @@ static qgc_result run_body(frame *f, const qgc_tensor *inputs, qgc_tensor *outpu
     QGC_TRY(check_inputs(f, inputs));
     for (uint32_t i = 0; i < f->func->num_params; i++)
         define(f, &f->func->params[i], inputs[i], false);
-    for
-        QGC_EACH_NODE(node, f->func)
-        {
-            qgc_arena_mark mark = qgc_arena_get_mark(&f->scratch);
-            if (qgc_op(node->op)->traits & QGC_TRAIT_TERMINATOR)
-                return run_return(f, node, outputs);
-            QGC_TRY(run_node(f, node));
-            qgc_arena_reset(&f->scratch, mark);
-        }
+    QGC_EACH_NODE (node, f->func) {
+        qgc_arena_mark mark = qgc_arena_get_mark(&f->scratch);
+        if (qgc_op(node->op)->traits & QGC_TRAIT_TERMINATOR)
+            return run_return(f, node, outputs);
+        QGC_TRY(run_node(f, node));
+        qgc_arena_reset(&f->scratch, mark);
+    }
     return QGC_OK;
 }
 

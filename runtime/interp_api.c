@@ -176,9 +176,8 @@ qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_tensor
 
 const char *qgc_module_closed_func(const qgc_module *module, size_t index)
 {
-    for
-        QGC_EACH_FUNC(func, module)
-    if (!func->num_params && index-- == 0)
-        return func->name->data;
+    QGC_EACH_FUNC (func, module)
+        if (!func->num_params && index-- == 0)
+            return func->name->data;
     return NULL;
 }

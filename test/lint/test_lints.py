@@ -132,11 +132,11 @@ class Layering(LintTest):
     def test_upward(self):
         self.found("base/a.c", '"ir/graph.h"', "may include")
         self.found("ir/a.c", '"frontend/parse.h"', "may include")
-        self.found("passes/a.c", '"runtime/tensor.h"', "may include")
+        self.found("passes/a.c", '"frontend/parse.h"', "may include")
         self.found("frontend/lex.re", '"passes/manager.h"', "may include")
 
     def test_runtime_sees_ir_through_one_header(self):
-        self.found("runtime/interp_run.c", '"ir/graph.h"', "may include")
+        self.found("runtime/ref/conv.c", '"ir/graph.h"', "may include")
         self.found("runtime/tensor.c", '"ir/view.h"', "may include")
 
     def test_clients_see_the_public_api(self):

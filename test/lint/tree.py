@@ -18,6 +18,7 @@ def files(root, suffixes, under=("",)):
         paths = [path for path in listing.split("\0") if path and (root / path).is_file()]
     else:
         paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+        paths = [path for path in paths if not re.match(r"build[/-]", path)]
     return sorted({path for path in paths
                    if path.endswith(tuple(suffixes)) and path.startswith(tuple(under))})
 
