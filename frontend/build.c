@@ -3,6 +3,7 @@
 #include "frontend/build.h"
 
 #include "frontend/grammar.h"
+#include "frontend/parse.h"
 
 #include <string.h>
 
@@ -72,6 +73,10 @@ const char *qgc_did_you_mean(qgc_builder *b, qgc_str found, qgc_str (*candidate)
 void qgc_build_weights(qgc_builder *b, const qgc_token *self, const qgc_token *name)
 {
     qgc_str text;
+    if (b->module->first) {
+        qgc_build_error(b, name->loc, QGC_D_SYNTAX, "weights stand before the first function");
+        return;
+    }
     if (self && !qgc_str_equal(self->text, qgc_str_from("self"))) {
         qgc_build_error(b, self->loc, QGC_D_SYNTAX, "expected a file name or 'self'");
         return;
@@ -165,10 +170,20 @@ static qgc_name func_name(qgc_builder *b, const qgc_token *token)
                                                     token->loc.offset)));
 }
 
+static void open_weights(qgc_builder *b)
+{
+    if (b->opened_weights || !b->options || !b->options->open_weights || !b->module->weights.size)
+        return;
+    b->opened_weights = true;
+    if (b->options->open_weights(b->options->user, b->module) != QGC_OK)
+        b->failed = true;
+}
+
 void qgc_build_func(qgc_builder *b, const qgc_token *name_token, qgc_ast_list params,
                     qgc_ast_list results, const qgc_token *target)
 {
     qgc_name name = func_name(b, name_token);
+    open_weights(b);
     qgc_func *func = qgc_func_create(b->module, name, params.num, results.num, name_token->loc);
     b->func = func;
     uint32_t index = 0;
@@ -448,24 +463,21 @@ static bool check_result_count(qgc_builder *b, statement *s, uint32_t num)
     return false;
 }
 
-static void bind_weight(qgc_builder *b, qgc_node *node)
+static bool bind_weight(qgc_builder *b, qgc_node *node)
 {
     qgc_module *module = b->module;
     if (!module->weights.size || !module->find_weight || node->attrs[0].kind != QGC_ATTR_STRING)
-        return;
+        return true;
     qgc_name name = node->attrs[0].name;
     node->constant = module->find_weight(module->weights_user, qgc_name_str(name));
     if (!node->constant)
         qgc_build_error(b, node->loc, QGC_D_UNDEFINED, "no weight \"%s\" in the weights files",
                         name->data);
+    return node->constant != NULL;
 }
 
-static bool bind_constant(qgc_builder *b, statement *s, qgc_node *node, const qgc_type *type)
+static bool bind_literal(qgc_builder *b, statement *s, qgc_node *node, const qgc_type *type)
 {
-    if (node->op == QGC_OP_WEIGHT)
-        bind_weight(b, node);
-    if (!s->literal)
-        return true;
     if (!type) {
         qgc_build_error(b, node->loc, QGC_D_NO_TYPE, "%s needs its type written", s->op->mnemonic);
         return false;
@@ -476,6 +488,13 @@ static bool bind_constant(qgc_builder *b, statement *s, qgc_node *node, const qg
         return attr->kind = QGC_ATTR_NONE, false;
     node->constant = attr->tensor;
     return true;
+}
+
+static bool bind_constant(qgc_builder *b, statement *s, qgc_node *node, const qgc_type *type)
+{
+    if (node->op == QGC_OP_WEIGHT)
+        return bind_weight(b, node);
+    return !s->literal || bind_literal(b, s, node, type);
 }
 
 static void finish_node(qgc_builder *b, statement *s, qgc_ast_list results, const qgc_ast *attrs,

@@ -10,9 +10,11 @@
 
 typedef struct qgc_builder {
     qgc_context *context;
-    qgc_module *module; /* NULL where rules or patterns are parsed */
-    qgc_rules *rules;   /* NULL where a module is parsed */
-    qgc_func *func;     /* the one that is open, or NULL */
+    qgc_module *module;                      /* NULL where rules or patterns are parsed */
+    qgc_rules *rules;                        /* NULL where a module is parsed */
+    qgc_func *func;                          /* the one that is open, or NULL */
+    const struct qgc_parse_options *options; /* or NULL */
+    bool opened_weights;
     qgc_arena *scratch; /* emptied after each statement */
     qgc_arena_mark mark;
     bool failed;

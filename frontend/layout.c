@@ -122,12 +122,16 @@ qgc_token qgc_lex(qgc_lexer *lexer)
         token.kind = QGC_TOK_NEWLINE;
         return emit(lexer, token);
     }
-    if (!at_line_start(lexer) && token.kind == QGC_TOK_RBRACE && lexer->depth == 0)
+    bool after_brace = lexer->opened_body && token.kind != QGC_TOK_NEWLINE;
+    bool before_brace = token.kind == QGC_TOK_RBRACE && lexer->depth == 0 && !at_line_start(lexer);
+    lexer->opened_body = false;
+    if (after_brace || before_brace)
         return line_end_before(lexer, token);
     if (token.kind == QGC_TOK_FUNC)
         lexer->in_func_header = true;
     if (token.kind == QGC_TOK_LBRACE && lexer->in_func_header && lexer->depth == 0) {
         lexer->in_func_header = false; /* the lines of the body count */
+        lexer->opened_body = true;
         return emit(lexer, token);
     }
     track_brackets(lexer, token.kind);

@@ -11,29 +11,14 @@ void *qgc_grammarAlloc(void *(*allocate)(size_t), qgc_builder *b);
 void qgc_grammarFree(void *parser, void (*release)(void *));
 void qgc_grammar(void *parser, int kind, qgc_token token);
 
-/* `weights` lines stand before the first function; files are opened when the first statement comes.
- */
-static bool open_weights(qgc_builder *b, const qgc_parse_options *options, bool *opened)
-{
-    if (*opened || !options || !options->open_weights || !b->module->weights.size)
-        return true;
-    *opened = true;
-    return options->open_weights(options->user, b->module) == QGC_OK;
-}
-
-static void run(qgc_builder *b, qgc_lexer *lexer, int start, const qgc_parse_options *options)
+static void run(qgc_builder *b, qgc_lexer *lexer, int start)
 {
     void *parser = qgc_grammarAlloc(malloc, b);
     QGC_ASSERT(parser, "out of memory");
     qgc_token token = {.loc = {lexer->source, 0, 0}};
-    bool opened = false;
     qgc_grammar(parser, start, token);
     do {
         token = qgc_lex(lexer);
-        if (token.kind == QGC_TOK_FUNC && !open_weights(b, options, &opened)) {
-            b->failed = true;
-            break;
-        }
         qgc_grammar(parser, token.kind, token);
     } while (token.kind);
     qgc_grammarFree(parser, free);
@@ -55,9 +40,12 @@ qgc_module *qgc_parse_module(qgc_context *context, uint32_t source,
                              const qgc_parse_options *options)
 {
     qgc_arena scratch = {0};
-    qgc_builder b = {.context = context, .module = qgc_module_create(context), .scratch = &scratch};
+    qgc_builder b = {.context = context,
+                     .module = qgc_module_create(context),
+                     .options = options,
+                     .scratch = &scratch};
     qgc_lexer lexer = make_lexer(context, source, QGC_SYNTAX_MODULE);
-    run(&b, &lexer, QGC_TOK_START_MODULE, options);
+    run(&b, &lexer, QGC_TOK_START_MODULE);
     qgc_arena_destroy(&scratch);
     if (!b.failed && qgc_module_verify(b.module) == QGC_OK)
         return b.module;
@@ -71,7 +59,7 @@ static qgc_rules *parse_rows(qgc_context *context, uint32_t source, qgc_syntax s
     rules->arena = &context->arena;
     qgc_builder b = {.context = context, .rules = rules, .scratch = &context->arena};
     qgc_lexer lexer = make_lexer(context, source, syntax);
-    run(&b, &lexer, start, NULL);
+    run(&b, &lexer, start);
     return b.failed ? NULL : rules;
 }
 

@@ -10,11 +10,17 @@ qgc_result qgc_infer_fail(qgc_infer *in, int rule, const char *format, ...)
     va_start(args, format);
     const char *message = qgc_arena_vprintf(in->arena, format, args);
     va_end(args);
-    qgc_diag *diag = &in->context->diag;
-    qgc_report(diag, in->node->loc, QGC_D_OP_RULE, "%s: %s", in->op->mnemonic, message);
-    qgc_note(diag, in->node->loc, "rule %s_c%d: %s", in->op->mnemonic, rule,
-             qgc_op_rule_text(in->op, rule, in->arena));
+    qgc_report(&in->context->diag, in->node->loc, QGC_D_OP_RULE, "%s: %s", in->op->mnemonic,
+               message);
+    qgc_note_rule(in->context, in->node, rule);
     return QGC_FAILED;
+}
+
+void qgc_note_rule(qgc_context *context, const qgc_node *node, int rule)
+{
+    const qgc_op_info *op = qgc_node_op(node);
+    qgc_note(&context->diag, node->loc, "rule %s_c%d: %s", op->mnemonic, rule,
+             qgc_op_rule_text(op, rule, &context->arena));
 }
 
 qgc_result qgc_infer_unknown(qgc_infer *in, const char *format, ...)

@@ -22,6 +22,8 @@ typedef struct qgc_infer {
 
 /* (C|rule|) of the op does not hold: reports with the rule's text. Always QGC_FAILED. */
 qgc_result qgc_infer_fail(qgc_infer *in, int rule, const char *format, ...) QGC_PRINTF(3, 4);
+/* The note that follows an error about a broken rule: "rule conv2d_c3: ...". */
+void qgc_note_rule(qgc_context *context, const qgc_node *node, int rule);
 /* The result type cannot follow from what is known (an unknown rank, a value not constant). */
 qgc_result qgc_infer_unknown(qgc_infer *in, const char *format, ...) QGC_PRINTF(2, 3);
 

@@ -218,8 +218,9 @@ static void check_recursion(verifier *v, qgc_map *states, qgc_func *func, uint32
         qgc_func *callee = qgc_module_find_func(v->module, node->attrs[0].name);
         visit_state state = callee ? (visit_state)(intptr_t)qgc_map_get(states, callee) : DONE;
         if (state == ACTIVE) {
-            qgc_report(v->diag, node->loc, QGC_D_BAD_STRUCTURE, "@%s calls itself through @%s",
-                       callee->name->data, func->name->data);
+            qgc_report(v->diag, node->loc, QGC_D_OP_RULE, "%s: @%s calls itself through @%s",
+                       op->mnemonic, callee->name->data, func->name->data);
+            qgc_note_rule(v->module->context, node, node->op == QGC_OP_CALL ? 2 : 3);
             fail(v);
         } else if (depth >= MAX_CALL_DEPTH) {
             qgc_report(v->diag, node->loc, QGC_D_TOO_DEEP, "calls nest deeper than %d",

@@ -130,6 +130,8 @@ def make_safetensors():
     (HERE / "unaligned.safetensors").write_bytes(safetensors(odd))
     batch = [("x", "F32", counting("f4", (5, 2))), ("y", "I64", counting("i8", (5,)))]
     (HERE / "batch.safetensors").write_bytes(safetensors(batch))
+    weights = [("w", "F32", np.array([[1, 2], [3, 4]], "f4")), ("b", "F32", np.array([0.5, -0.5], "f4"))]
+    (HERE / "weights.safetensors").write_bytes(safetensors(weights))
 
 
 def make_folder():
