@@ -22,8 +22,10 @@ qgc_result qgc_read_file(qgc_context *context, const char *path, qgc_str *out)
     qgc_text text = {.arena = &context->arena};
     char chunk[1 << 14];
     size_t size;
-    while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
+    do {
+        size = fread(chunk, 1, sizeof chunk, file);
         qgc_text_put(&text, (qgc_str){chunk, size});
+    } while (size == sizeof chunk);
     int error = ferror(file) ? errno : 0;
     if (!is_stdin)
         fclose(file);

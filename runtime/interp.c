@@ -194,8 +194,10 @@ static qgc_result run_call(frame *f, const qgc_node *node, qgc_tensor *results)
     const qgc_func *callee = qgc_module_find_func(f->func->module, node->attrs[0].name);
     const qgc_tensor **operands = gather(f, node);
     qgc_tensor *args = QGC_NEW_ARRAY(&f->scratch, qgc_tensor, node->num_operands);
-    for (uint32_t i = 0; i < node->num_operands; i++)
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        QGC_ASSERT(operands[i], "the verifier refuses a call with an absent operand");
         args[i] = *operands[i];
+    }
     return run_func(callee, args, results, f->bindings, f->options);
 }
 
