@@ -668,6 +668,22 @@ static void test_search_on_large_histograms(void **state)
     qgc_arena_destroy(&arena);
 }
 
+/* Where eps is the scale of every candidate they all score the same: the widest range has to win.
+ */
+static void test_ties_take_the_widest_range(void **state)
+{
+    (void)state;
+    qgc_arena arena = {0};
+    uint32_t random = 8;
+    float *values = draw_values(&arena, 0, 1000, &random);
+    const qgc_stats *stats = observe(&arena, QGC_OBSERVER_HISTOGRAM, values, 1000);
+    qgc_quant_spec spec = {QGC_DTYPE_I8, QGC_QUANT_SYMMETRIC, {-127, 127}, 1.0f};
+    qgc_range range;
+    assert_int_equal(qgc_stats_range_mse(stats, &spec, &range), QGC_STATS_OK);
+    assert_true(range.lo == stats->min && range.hi == stats->max);
+    qgc_arena_destroy(&arena);
+}
+
 static void test_range_edges(void **state)
 {
     (void)state;
@@ -719,6 +735,7 @@ int main(void)
         cmocka_unit_test(test_search_by_brute_force),
         cmocka_unit_test(test_mean_squared_error),
         cmocka_unit_test(test_search_on_large_histograms),
+        cmocka_unit_test(test_ties_take_the_widest_range),
         cmocka_unit_test(test_range_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
