@@ -163,8 +163,8 @@ static bool apply_spec_word(qgc_spec *spec, qgc_str word)
         if (spec->scheme == QGC_SCHEME_NONE && qgc_str_equal(word, qgc_str_from(schemes[i])))
             return spec->scheme = (qgc_scheme)(QGC_SCHEME_SYM + i), true;
     for (int i = 0; i < 3; i++)
-        if (spec->observer == QGC_OBSERVER_NONE && qgc_str_equal(word, qgc_str_from(observers[i])))
-            return spec->observer = (qgc_observer)(QGC_OBSERVER_MINMAX + i), true;
+        if (spec->observer == QGC_OBSERVE_NONE && qgc_str_equal(word, qgc_str_from(observers[i])))
+            return spec->observer = (qgc_spec_observer)(QGC_OBSERVE_MINMAX + i), true;
     if (!spec->per_channel && qgc_str_equal(word, qgc_str_from("ch")))
         return spec->per_channel = true;
     if (!spec->dynamic && qgc_str_equal(word, qgc_str_from("dynamic")))

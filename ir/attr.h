@@ -13,13 +13,13 @@ typedef enum qgc_spec_kind {
     QGC_SPEC_FLOAT,  /* float: stays as it is */
 } qgc_spec_kind;
 
-/* The words of an own spec; QGC_OBSERVER_NONE: not written. */
-typedef enum qgc_observer {
-    QGC_OBSERVER_NONE,
-    QGC_OBSERVER_MINMAX,
-    QGC_OBSERVER_AVG,
-    QGC_OBSERVER_HIST,
-} qgc_observer;
+/* The words of an own spec; QGC_OBSERVE_NONE: not written. */
+typedef enum qgc_spec_observer {
+    QGC_OBSERVE_NONE,
+    QGC_OBSERVE_MINMAX,
+    QGC_OBSERVE_AVG,
+    QGC_OBSERVE_HIST,
+} qgc_spec_observer;
 
 typedef enum qgc_scheme { QGC_SCHEME_NONE, QGC_SCHEME_SYM, QGC_SCHEME_AFFINE } qgc_scheme;
 
@@ -29,7 +29,7 @@ typedef struct qgc_spec {
     qgc_dtype dtype;
     qgc_scheme scheme;
     bool per_channel, dynamic;
-    qgc_observer observer;
+    qgc_spec_observer observer;
     bool has_range;
     int64_t qmin, qmax;
     float scale;        /* FIXED */

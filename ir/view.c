@@ -64,6 +64,14 @@ qgc_dtype qgc_node_dtype(const qgc_node *node, const char *name)
     return attr->dtype;
 }
 
+const qgc_spec *qgc_node_spec(const qgc_node *node, const char *name)
+{
+    const qgc_attr *attr;
+    row_attr(node, name, &attr);
+    QGC_ASSERT(attr->kind == QGC_ATTR_SPEC, "attribute %s", name);
+    return attr->spec;
+}
+
 int64_t qgc_node_int_at(const qgc_node *node, const char *name, uint32_t index)
 {
     const qgc_attr *attr;

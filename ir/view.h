@@ -12,6 +12,7 @@ bool qgc_node_flag(const qgc_node *node, const char *name);
 int qgc_node_word(const qgc_node *node, const char *name);
 bool qgc_node_has(const qgc_node *node, const char *name);
 qgc_dtype qgc_node_dtype(const qgc_node *node, const char *name);
+const qgc_spec *qgc_node_spec(const qgc_node *node, const char *name);
 /* Item |index| of a list of integers; the row's default where the list is absent. The list has been
  * checked to be long enough. */
 int64_t qgc_node_int_at(const qgc_node *node, const char *name, uint32_t index);

@@ -9,6 +9,9 @@ import tree
 # paths from the root; "qgc/*" is the public API, "./*" a header of the same directory.
 RULES = [
     ("base/*", ["qgc/*", "base/*"]),
+    # what a scale may be is decided once, in runtime/quant.c
+    ("ir/*quant*", ["qgc/*", "base/*", "ir/*", "runtime/quant.h"]),
+    ("ir/op_int*", ["qgc/*", "base/*", "ir/*", "runtime/quant.h"]),
     ("ir/*", ["qgc/*", "base/*", "ir/*"]),
     # weights are safetensors files
     ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/safetensors.h",
