@@ -88,3 +88,20 @@ uint32_t qgc_node_list_size(const qgc_node *node, const char *name)
     row_attr(node, name, &attr);
     return attr->kind == QGC_ATTR_NONE ? 0 : attr->num;
 }
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    int64_t raised = value < low ? low : value;
+    return raised > high ? high : raised;
+}
+
+int64_t qgc_slice_count(int64_t size, int64_t *start, int64_t end, int64_t step)
+{
+    int64_t last = step > 0 ? size : size - 1;
+    int64_t from = clamp(*start < 0 ? *start + size : *start, 0, last);
+    int64_t to = clamp(end < 0 ? end + size : end, step > 0 ? 0 : -1, last);
+    *start = from;
+    if (step > 0)
+        return to > from ? (to - from - 1) / step + 1 : 0;
+    return from > to ? (int64_t)((uint64_t)(from - to - 1) / (0 - (uint64_t)step)) + 1 : 0;
+}

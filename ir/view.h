@@ -19,4 +19,9 @@ int64_t qgc_node_int_at(const qgc_node *node, const char *name, uint32_t index);
 /* Written length; 0 where absent. */
 uint32_t qgc_node_list_size(const qgc_node *node, const char *name);
 
+/* Elements that a slice takes of a dimension |size| (>= 0), |step| != 0: negative |*start| and
+ * |end| count from the end, then both are clamped as ONNX has it: to [0, size] for step > 0, to [0,
+ * size - 1] and [-1, size - 1] for step < 0. |*start| becomes the first index. */
+int64_t qgc_slice_count(int64_t size, int64_t *start, int64_t end, int64_t step);
+
 #endif
