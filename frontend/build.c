@@ -468,8 +468,9 @@ static bool bind_weight(qgc_builder *b, qgc_node *node)
     qgc_module *module = b->module;
     if (!module->weights.size || !module->find_weight || node->attrs[0].kind != QGC_ATTR_STRING)
         return true;
+    size_t file;
     qgc_name name = node->attrs[0].name;
-    node->constant = module->find_weight(module->weights_user, qgc_name_str(name));
+    node->constant = module->find_weight(module->weights_user, qgc_name_str(name), &file);
     if (!node->constant)
         qgc_build_error(b, node->loc, QGC_D_UNDEFINED, "no weight \"%s\" in the weights files",
                         name->data);

@@ -1,7 +1,6 @@
 /* The module part of the public API: reading, binding, writing. */
 #include "frontend/parse.h"
 #include "frontend/weights.h"
-#include "runtime/file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,7 +50,10 @@ qgc_module *qgc_module_parse(qgc_context *context, const char *name, qgc_str tex
     if (!source)
         return NULL;
     qgc_parse_options options = {qgc_weights_open, (void *)directory};
-    return qgc_parse_module(context, source, directory ? &options : NULL);
+    qgc_module *module = qgc_parse_module(context, source, directory ? &options : NULL);
+    if (module && directory)
+        module->directory = qgc_arena_strdup(&module->arena, qgc_str_from(directory));
+    return module;
 }
 
 qgc_module *qgc_module_read(qgc_context *context, const char *path)
@@ -74,19 +76,6 @@ void qgc_module_write(qgc_module *module, FILE *out)
     qgc_str bytes = qgc_text_str(&text);
     fwrite(bytes.data, 1, bytes.size, out);
     qgc_arena_destroy(&arena);
-}
-
-qgc_result qgc_module_save(qgc_module *module, const char *path)
-{
-    qgc_output output;
-    qgc_diag *diag = &module->context->diag;
-    QGC_TRY(qgc_output_open(diag, path, &output));
-    qgc_arena arena = {0};
-    qgc_text text = {.arena = &arena};
-    qgc_module_print(module, &text);
-    qgc_output_put(&output, qgc_text_str(&text).data, text.size);
-    qgc_arena_destroy(&arena);
-    return qgc_output_close(diag, &output);
 }
 
 qgc_result qgc_rules_write(qgc_context *context, const char *name, qgc_str text,

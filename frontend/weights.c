@@ -9,13 +9,15 @@ typedef struct weights {
     qgc_safetensors *files;
 } weights;
 
-static const qgc_tensor *find_weight(void *user, qgc_str name)
+static const qgc_tensor *find_weight(void *user, qgc_str name, size_t *out_file)
 {
     const weights *w = user;
     for (size_t i = 0; i < w->num; i++) {
         const qgc_safetensors_entry *entry = qgc_safetensors_find(&w->files[i], name);
-        if (entry)
-            return &entry->tensor;
+        if (!entry)
+            continue;
+        *out_file = i;
+        return &entry->tensor;
     }
     return NULL;
 }

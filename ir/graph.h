@@ -86,13 +86,15 @@ struct qgc_module {
     qgc_arena arena;
     qgc_form form;
     qgc_func *first, *last;
-    qgc_map funcs; /* name -> qgc_func * */
+    qgc_map funcs;         /* name -> qgc_func * */
+    const char *directory; /* that weights files are relative to; NULL: not from a file */
     QGC_VEC(qgc_weights_file) weights;
     QGC_VEC(qgc_record) stats;
     QGC_VEC(qgc_record) provenance;  /* none or one */
     QGC_VEC(struct qgc_ast *) rules; /* embedded rules, in order */
-    /* Finds the data of a weight; set by whoever opened the files, NULL: none are open. */
-    const qgc_tensor *(*find_weight)(void *user, qgc_str name);
+    /* Finds the data of a weight, and the index in |weights| of its file; set by whoever opened the
+     * files, NULL: none are open. */
+    const qgc_tensor *(*find_weight)(void *user, qgc_str name, size_t *out_file);
     void (*close_weights)(void *user);
     void *weights_user;
 };

@@ -21,7 +21,8 @@ QGC_API void qgc_module_destroy(qgc_module *module);
 
 /* Prints the module; NULL |out| is not allowed. */
 QGC_API void qgc_module_write(qgc_module *module, FILE *out);
-/* Writes |path| so that a killed run leaves the old file or the new one, never half of one. */
+/* Writes |path|; constants of more than 256 bytes go to FILE.<hash>.safetensors beside it. Whole or
+ * not at all: a killed run leaves the old files or the new ones. */
 QGC_API qgc_result qgc_module_save(qgc_module *module, const char *path);
 
 /* Replaces a symbolic dimension by a number everywhere. A symbol that no type mentions is an error.
