@@ -398,6 +398,14 @@ static void take_attrs(qgc_builder *b, statement *s, const qgc_ast *map)
     for (const qgc_ast *pair = map ? map->first : NULL; pair; pair = pair->next)
         if (!is_discardable(pair->text))
             take_attr(b, s, pair);
+    for (uint32_t i = 0; i < qgc_op_num_attrs(s->op) && !s->failed; i++) {
+        const qgc_attr_spec *row = &s->op->attrs[i];
+        if (!row->required || row->positional || s->attrs[i].kind != QGC_ATTR_NONE)
+            continue;
+        qgc_build_error(b, s->token->loc, QGC_D_BAD_ATTR, "%s: attribute %s is missing",
+                        s->op->mnemonic, row->name);
+        s->failed = true;
+    }
 }
 
 static void set_extra(qgc_builder *b, qgc_node *node, const qgc_ast *map)
