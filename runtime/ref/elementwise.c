@@ -1,104 +1,183 @@
-/* Elementwise ops. */
-#include "runtime/ref/ref.h"
+#include "runtime/ref/elementwise.h"
 
-/* One function per computation type; an op gives those that its row allows. */
-typedef struct binary_op {
-    float (*f32)(float, float);
-    double (*f64)(double, double);
-    int64_t (*integer)(int64_t, int64_t);
-} binary_op;
+#include <string.h>
 
-static void apply(const binary_op *op, qgc_tensor *y, size_t i, const qgc_tensor *a, size_t ia,
-                  const qgc_tensor *b, size_t ib)
+qgc_compute qgc_compute_type(qgc_dtype dtype)
 {
-    if (a->dtype == QGC_DTYPE_F64)
-        qgc_set_f64(y, i, op->f64(qgc_get_f64(a, ia), qgc_get_f64(b, ib)));
-    else if (qgc_dtype_get_kind(a->dtype) == QGC_FLOAT)
-        qgc_set_f32(y, i, op->f32(qgc_get_f32(a, ia), qgc_get_f32(b, ib)));
-    else
-        qgc_set_int(y, i, op->integer(qgc_get_int(a, ia), qgc_get_int(b, ib)));
+    qgc_dtype_kind kind = qgc_dtype_get_kind(dtype);
+    if (kind == QGC_FLOAT)
+        return dtype == QGC_DTYPE_F64 ? QGC_COMPUTE_F64 : QGC_COMPUTE_F32;
+    return kind == QGC_UNSIGNED ? QGC_COMPUTE_U64 : QGC_COMPUTE_I64;
 }
 
-static qgc_result run_binary(qgc_ref_call *call, const binary_op *op)
+/* ---- rows ---- */
+
+static bool same_shape(const qgc_tensor *a, const qgc_tensor *b)
 {
-    const qgc_tensor *a = call->operands[0], *b = call->operands[1];
-    qgc_tensor *y = &call->results[0];
-    int64_t sa[QGC_MAX_RANK], sb[QGC_MAX_RANK], index[QGC_MAX_RANK] = {0};
-    qgc_broadcast_strides(a, y->rank, y->shape, sa);
-    qgc_broadcast_strides(b, y->rank, y->shape, sb);
-    size_t num = qgc_tensor_count(y);
-    for (size_t i = 0; i < num; i++) {
-        int64_t ia = 0, ib = 0;
-        for (uint32_t d = 0; d < y->rank; d++) {
-            ia += index[d] * sa[d];
-            ib += index[d] * sb[d];
-        }
-        apply(op, y, i, a, (size_t)ia, b, (size_t)ib);
-        qgc_next_index(y->rank, y->shape, index);
+    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+}
+
+/* The whole result is one row where every operand has its shape or is a single element. */
+static bool is_one_row(qgc_rows *rows, const qgc_tensor *y, const qgc_tensor *const *operands)
+{
+    for (uint32_t i = 0; i < rows->num; i++) {
+        if (!same_shape(operands[i], y) && qgc_tensor_count(operands[i]) != 1)
+            return false;
+        rows->step[i] = same_shape(operands[i], y);
     }
-    return QGC_OK;
+    return true;
 }
 
-static float add_f32(float a, float b)
+bool qgc_rows_begin(qgc_rows *rows, const qgc_tensor *y, uint32_t num,
+                    const qgc_tensor *const *operands)
 {
-    return a + b;
+    *rows = (qgc_rows){.num = num, .length = qgc_tensor_count(y)};
+    if (rows->length == 0 || is_one_row(rows, y, operands))
+        return rows->length != 0;
+    rows->rank = y->rank - 1; /* two shapes differ: there is a dimension */
+    rows->length = (size_t)y->shape[rows->rank];
+    memcpy(rows->shape, y->shape, rows->rank * sizeof *rows->shape);
+    for (uint32_t i = 0; i < num; i++) {
+        qgc_broadcast_strides(operands[i], y->rank, y->shape, rows->strides[i]);
+        rows->step[i] = (size_t)rows->strides[i][rows->rank];
+    }
+    return true;
 }
 
-static double add_f64(double a, double b)
+bool qgc_rows_next(qgc_rows *rows)
 {
-    return a + b;
+    rows->at += rows->length;
+    if (!qgc_next_index(rows->rank, rows->shape, rows->index))
+        return false;
+    for (uint32_t i = 0; i < rows->num; i++) {
+        int64_t offset = 0;
+        for (uint32_t d = 0; d < rows->rank; d++)
+            offset += rows->index[d] * rows->strides[i][d];
+        rows->from[i] = (size_t)offset;
+    }
+    return true;
 }
 
-static int64_t add_int(int64_t a, int64_t b)
+/* ---- one operand ---- */
+
+static void unary_element(const qgc_unary_row *row, qgc_tensor *y, const qgc_tensor *x, size_t i)
 {
-    return (int64_t)((uint64_t)a + (uint64_t)b);
+    switch (qgc_compute_type(x->dtype)) {
+    case QGC_COMPUTE_F32:
+        qgc_set_f32(y, i, row->f32(qgc_get_f32(x, i)));
+        break;
+    case QGC_COMPUTE_F64:
+        qgc_set_f64(y, i, row->f64(qgc_get_f64(x, i)));
+        break;
+    case QGC_COMPUTE_I64:
+        qgc_set_int(y, i, row->i64(qgc_get_int(x, i)));
+        break;
+    case QGC_COMPUTE_U64:
+        qgc_set_int(y, i, (int64_t)row->u64((uint64_t)qgc_get_int(x, i)));
+        break;
+    }
 }
 
-qgc_result ref_add(qgc_ref_call *call)
+void qgc_ref_unary(const qgc_unary_row *row, qgc_tensor *y, const qgc_tensor *x)
 {
-    static const binary_op op = {add_f32, add_f64, add_int};
-    return run_binary(call, &op);
+    size_t num = qgc_tensor_count(y);
+    if (x->dtype != QGC_DTYPE_F32) {
+        for (size_t i = 0; i < num; i++)
+            unary_element(row, y, x, i);
+        return;
+    }
+    const float *from = x->data;
+    float *to = y->data;
+    for (size_t i = 0; i < num; i++)
+        to[i] = row->f32(from[i]);
 }
 
-typedef struct unary_op {
-    float (*f32)(float);
-    double (*f64)(double);
-    int64_t (*integer)(int64_t);
-} unary_op;
-
-static qgc_result run_unary(qgc_ref_call *call, const unary_op *op)
+void qgc_ref_scaled(const qgc_scaled_row *row, const qgc_node *node, qgc_tensor *y,
+                    const qgc_tensor *x)
 {
-    const qgc_tensor *x = call->operands[0];
-    qgc_tensor *y = &call->results[0];
+    float p = row->p ? qgc_node_float(node, row->p) : 0;
+    float q = row->q ? qgc_node_float(node, row->q) : 0;
     size_t num = qgc_tensor_count(y);
     for (size_t i = 0; i < num; i++) {
         if (x->dtype == QGC_DTYPE_F64)
-            qgc_set_f64(y, i, op->f64(qgc_get_f64(x, i)));
-        else if (qgc_dtype_get_kind(x->dtype) == QGC_FLOAT)
-            qgc_set_f32(y, i, op->f32(qgc_get_f32(x, i)));
+            qgc_set_f64(y, i, row->f64(qgc_get_f64(x, i), (double)p, (double)q));
         else
-            qgc_set_int(y, i, op->integer(qgc_get_int(x, i)));
+            qgc_set_f32(y, i, row->f32(qgc_get_f32(x, i), p, q));
     }
-    return QGC_OK;
 }
 
-static float relu_f32(float x)
+/* ---- two operands ---- */
+
+static void binary_element(const qgc_binary_row *row, qgc_tensor *y, size_t i, const qgc_tensor *a,
+                           size_t ia, const qgc_tensor *b, size_t ib)
 {
-    return x < 0 ? 0 : x;
+    switch (qgc_compute_type(a->dtype)) {
+    case QGC_COMPUTE_F32:
+        qgc_set_f32(y, i, row->f32(qgc_get_f32(a, ia), qgc_get_f32(b, ib)));
+        break;
+    case QGC_COMPUTE_F64:
+        qgc_set_f64(y, i, row->f64(qgc_get_f64(a, ia), qgc_get_f64(b, ib)));
+        break;
+    case QGC_COMPUTE_I64:
+        qgc_set_int(y, i, row->i64(qgc_get_int(a, ia), qgc_get_int(b, ib)));
+        break;
+    case QGC_COMPUTE_U64:
+        qgc_set_int(y, i,
+                    (int64_t)row->u64((uint64_t)qgc_get_int(a, ia), (uint64_t)qgc_get_int(b, ib)));
+        break;
+    }
 }
 
-static double relu_f64(double x)
+static void binary_f32(const qgc_binary_row *row, const qgc_rows *rows, qgc_tensor *y,
+                       const qgc_tensor *a, const qgc_tensor *b)
 {
-    return x < 0 ? 0 : x;
+    float *to = (float *)y->data + rows->at;
+    const float *left = (const float *)a->data + rows->from[0];
+    const float *right = (const float *)b->data + rows->from[1];
+    for (size_t i = 0; i < rows->length; i++)
+        to[i] = row->f32(left[i * rows->step[0]], right[i * rows->step[1]]);
 }
 
-static int64_t relu_int(int64_t x)
+static void binary_any(const qgc_binary_row *row, const qgc_rows *rows, qgc_tensor *y,
+                       const qgc_tensor *a, const qgc_tensor *b)
 {
-    return x < 0 ? 0 : x;
+    for (size_t i = 0; i < rows->length; i++)
+        binary_element(row, y, rows->at + i, a, rows->from[0] + i * rows->step[0], b,
+                       rows->from[1] + i * rows->step[1]);
 }
 
-qgc_result ref_relu(qgc_ref_call *call)
+void qgc_ref_binary(const qgc_binary_row *row, qgc_tensor *y, const qgc_tensor *a,
+                    const qgc_tensor *b)
 {
-    static const unary_op op = {relu_f32, relu_f64, relu_int};
-    return run_unary(call, &op);
+    qgc_rows rows;
+    bool more = qgc_rows_begin(&rows, y, 2, (const qgc_tensor *[]){a, b});
+    for (; more; more = qgc_rows_next(&rows))
+        (y->dtype == QGC_DTYPE_F32 ? binary_f32 : binary_any)(row, &rows, y, a, b);
+}
+
+static bool compare_element(const qgc_compare_row *row, const qgc_tensor *a, size_t ia,
+                            const qgc_tensor *b, size_t ib)
+{
+    switch (qgc_compute_type(a->dtype)) {
+    case QGC_COMPUTE_F32:
+        return row->f32(qgc_get_f32(a, ia), qgc_get_f32(b, ib));
+    case QGC_COMPUTE_F64:
+        return row->f64(qgc_get_f64(a, ia), qgc_get_f64(b, ib));
+    case QGC_COMPUTE_I64:
+        return row->i64(qgc_get_int(a, ia), qgc_get_int(b, ib));
+    default:
+        return row->u64((uint64_t)qgc_get_int(a, ia), (uint64_t)qgc_get_int(b, ib));
+    }
+}
+
+void qgc_ref_compare(const qgc_compare_row *row, qgc_tensor *y, const qgc_tensor *a,
+                     const qgc_tensor *b)
+{
+    qgc_rows rows;
+    bool more = qgc_rows_begin(&rows, y, 2, (const qgc_tensor *[]){a, b});
+    for (; more; more = qgc_rows_next(&rows))
+        for (size_t i = 0; i < rows.length; i++)
+            qgc_set_int(y, rows.at + i,
+                        compare_element(row, a, rows.from[0] + i * rows.step[0], b,
+                                        rows.from[1] + i * rows.step[1]));
 }
