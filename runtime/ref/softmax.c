@@ -117,9 +117,10 @@ static bool beats(const qgc_tensor *x, size_t best, size_t b, bool wants_max)
     return wants_max ? new > old : new < old;
 }
 
-static bool equals(const qgc_tensor *x, size_t best, size_t b)
+/* Neither beats the other, in either order. */
+static bool equals(const qgc_tensor *x, size_t a, size_t b)
 {
-    return !beats(x, best, b, true) && !beats(x, best, b, false);
+    return !beats(x, a, b, true) && !beats(x, b, a, true);
 }
 
 /* Position along the line; of equal ones the first, or the last. */
