@@ -35,7 +35,7 @@ typedef enum qgc_arity { QGC_ONE, QGC_OPTIONAL, QGC_VARIADIC } qgc_arity;
 typedef enum qgc_quant_rule {
     QGC_Q_NONE,   /* not quantizable: indices, shapes, masks */
     QGC_Q_ACT,    /* an activation with its own range */
-    QGC_Q_WEIGHT, /* weight: per channel along .channel_axis */
+    QGC_Q_WEIGHT, /* a constant: per channel along .channel_axis; computed: as ACT */
     QGC_Q_BIAS,   /* stays float in the literal graph unless derived */
     QGC_Q_SHARE,  /* result: the data operands' parameters (the op only moves or selects) */
 } qgc_quant_rule;
@@ -45,7 +45,7 @@ typedef struct qgc_operand_spec {
     qgc_dtype_set types;
     qgc_arity arity;
     qgc_quant_rule quant;
-    int channel_axis; /* WEIGHT: the output-channel axis */
+    int channel_axis; /* WEIGHT: the output-channel axis; negative: from the end */
 } qgc_operand_spec;
 
 typedef struct qgc_attr_spec {

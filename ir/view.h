@@ -24,4 +24,12 @@ uint32_t qgc_node_list_size(const qgc_node *node, const char *name);
  * size - 1] and [-1, size - 1] for step < 0. |*start| becomes the first index. */
 int64_t qgc_slice_count(int64_t size, int64_t *start, int64_t end, int64_t step);
 
+/* Positions in the words of auto_pad, of every op that has it. */
+typedef enum qgc_auto_pad {
+    QGC_PAD_NONE,
+    QGC_PAD_SAME_UPPER,
+    QGC_PAD_SAME_LOWER,
+    QGC_PAD_VALID,
+} qgc_auto_pad;
+
 #endif
