@@ -77,15 +77,21 @@ qgc_result qgc_check_scales(qgc_infer *in, const qgc_type *x, qgc_dtype dtype)
 }
 
 qgc_result qgc_check_zero_point(qgc_infer *in, const char *name, uint32_t index, qgc_dtype dtype,
-                                const qgc_dim *channels, int shape_rule, int range_rule)
+                                const qgc_dim *channels, int rule)
 {
     const qgc_type *operand = qgc_in(in, index);
-    QGC_RULE(in, shape_rule, !operand || !qgc_node_has(in->node, name),
+    QGC_RULE(in, rule, !operand || !qgc_node_has(in->node, name),
              "%s is an attribute and an operand", name);
     bool is_list = operand && operand->rank == 1 && channels;
-    QGC_RULE(in, shape_rule,
+    QGC_RULE(in, rule,
              !operand || operand->rank == 0 ||
                  (is_list && !qgc_dim_conflict(operand->dims[0], *channels)),
              "%s is %s", name, qgc_in_type_str(in, operand));
-    return check_zero_point_values(in, name, index, dtype, range_rule);
+    return check_zero_point_values(in, name, index, dtype, rule);
+}
+
+qgc_dtype qgc_accumulator_dtype(const qgc_type *x, const qgc_type *w)
+{
+    bool wide = qgc_dtype_bytes(x->dtype) > 1 || (w && qgc_dtype_bytes(w->dtype) > 1);
+    return wide ? QGC_DTYPE_I64 : QGC_DTYPE_I32;
 }

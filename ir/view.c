@@ -82,6 +82,14 @@ int64_t qgc_node_int_at(const qgc_node *node, const char *name, uint32_t index)
     return attr->ints[index];
 }
 
+float qgc_node_float_at(const qgc_node *node, const char *name, uint32_t index)
+{
+    const qgc_attr *attr;
+    row_attr(node, name, &attr);
+    QGC_ASSERT(attr->kind == QGC_ATTR_FLOATS && index < attr->num, "%s[%u]", name, index);
+    return attr->floats[index];
+}
+
 uint32_t qgc_node_list_size(const qgc_node *node, const char *name)
 {
     const qgc_attr *attr;

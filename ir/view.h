@@ -16,6 +16,8 @@ const qgc_spec *qgc_node_spec(const qgc_node *node, const char *name);
 /* Item |index| of a list of integers; the row's default where the list is absent. The list has been
  * checked to be long enough. */
 int64_t qgc_node_int_at(const qgc_node *node, const char *name, uint32_t index);
+/* Item |index| of a list of floats that is there and long enough. */
+float qgc_node_float_at(const qgc_node *node, const char *name, uint32_t index);
 /* Written length; 0 where absent. */
 uint32_t qgc_node_list_size(const qgc_node *node, const char *name);
 
