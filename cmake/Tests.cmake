@@ -82,6 +82,29 @@ foreach(lint format layering directives calls sizes headers)
     set_tests_properties(lint-${lint} lint-${lint}-self-test PROPERTIES LABELS lint TIMEOUT 300)
 endforeach()
 
+# A documentation page is a test: docs-PAGE. The worked examples share one build of a copy of the tree.
+if(TARGET qgc AND NOT QGC_SANITIZE)
+    set(docs_directory ${CMAKE_CURRENT_SOURCE_DIR}/test/docs)
+    set(docs_run ${QGC_PYTHON} -B ${docs_directory})
+    file(GLOB pages RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS docs/*.md)
+    set(docs_tests docs-worked-examples docs-self-test)
+    foreach(page README.md CONTRIBUTING.md ${pages})
+        get_filename_component(name ${page} NAME_WE)
+        string(TOLOWER ${name} name)
+        add_test(NAME docs-${name} COMMAND ${docs_run}/run_docs.py
+            --build ${CMAKE_CURRENT_BINARY_DIR} ${page})
+        list(APPEND docs_tests docs-${name})
+    endforeach()
+    add_test(NAME docs-worked-examples COMMAND ${docs_run}/worked_examples.py
+        --build ${CMAKE_CURRENT_BINARY_DIR} --lit ${QGC_LIT} docs/adding-an-op.md docs/adding-a-pass.md)
+    add_test(NAME docs-self-test COMMAND ${docs_run}/test_run_docs.py)
+    set_tests_properties(${docs_tests} PROPERTIES LABELS docs TIMEOUT 600
+        WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+        ENVIRONMENT "QGC_BUILD_DIR=${CMAKE_CURRENT_BINARY_DIR}")
+    add_custom_target(check-docs COMMAND ${CMAKE_CTEST_COMMAND} -L docs --output-on-failure
+        DEPENDS qgc libqgc USES_TERMINAL VERBATIM)
+endif()
+
 # The suite's own test: a crash or a sanitizer finding never passes for an expected failure.
 add_test(NAME lint-harness-self-test COMMAND ${QGC_PYTHON} -B -m unittest -q test_harness
     WORKING_DIRECTORY ${lint_directory})
@@ -105,5 +128,8 @@ if(TARGET qgc AND QGC_LIT AND QGC_FILECHECK)
         COMMAND ${QGC_PYTHON} ${QGC_LIT} -sv ${CMAKE_CURRENT_BINARY_DIR}/test/lit
         DEPENDS qgc USES_TERMINAL VERBATIM)
     list(APPEND check_targets check-lit)
+endif()
+if(TARGET check-docs)
+    list(APPEND check_targets check-docs)
 endif()
 add_custom_target(check-qgc DEPENDS ${check_targets})
