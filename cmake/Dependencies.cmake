@@ -4,11 +4,12 @@ find_package(Threads REQUIRED)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 
 add_library(qgc_dependencies INTERFACE)
 target_link_libraries(qgc_dependencies INTERFACE PkgConfig::jansson PkgConfig::libzip
-    PkgConfig::xxhash PkgConfig::zlib Threads::Threads m)
+    PkgConfig::xxhash PkgConfig::protobuf_c PkgConfig::zlib Threads::Threads m)
 
 # LLVM's own tools (FileCheck, not, count, lit) come from the same prefix as its libraries.
 find_program(QGC_LLVM_CONFIG NAMES llvm-config-19 llvm-config)

@@ -1,4 +1,5 @@
 /* The module part of the public API: reading, binding, writing. */
+#include "frontend/onnx/import.h"
 #include "frontend/parse.h"
 #include "frontend/weights.h"
 
@@ -56,9 +57,17 @@ qgc_module *qgc_module_parse(qgc_context *context, const char *name, qgc_str tex
     return module;
 }
 
+static bool is_onnx(const char *path)
+{
+    size_t size = strlen(path);
+    return size > 5 && strcmp(path + size - 5, ".onnx") == 0;
+}
+
 qgc_module *qgc_module_read(qgc_context *context, const char *path)
 {
     qgc_str text;
+    if (is_onnx(path))
+        return qgc_onnx_import(context, path);
     if (qgc_read_file(context, path, &text) != QGC_OK)
         return NULL;
     bool is_stdin = strcmp(path, "-") == 0;

@@ -29,8 +29,7 @@ static void close_weights(void *user)
         qgc_safetensors_close(&w->files[i]);
 }
 
-/* No absolute paths and no way up. */
-static bool stays_inside(qgc_str path)
+bool qgc_path_stays_inside(qgc_str path)
 {
     if (!path.size || path.data[0] == '/' || memchr(path.data, 0, path.size))
         return false;
@@ -74,7 +73,7 @@ static qgc_result open_one(qgc_module *module, const char *directory, weights *w
 {
     qgc_diag *diag = &module->context->diag;
     qgc_name shown = file->path ? file->path : file->hash;
-    if (!stays_inside(qgc_name_str(shown)) || (!file->path && strchr(shown->data, '/')))
+    if (!qgc_path_stays_inside(qgc_name_str(shown)) || (!file->path && strchr(shown->data, '/')))
         return qgc_report(diag, file->loc, QGC_D_FILE_PATH,
                           "weights file \"%s\" is not inside the model's folder", shown->data);
     const char *path = file_path(module, directory, file);

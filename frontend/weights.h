@@ -9,4 +9,7 @@
  * inside that directory: a model file is untrusted. */
 qgc_result qgc_weights_open(void *user, qgc_module *module);
 
+/* Not empty, not absolute, no way up. */
+bool qgc_path_stays_inside(qgc_str path);
+
 #endif

@@ -46,6 +46,15 @@ void qgc_tensors_free(qgc_tensors *tensors)
     *tensors = (qgc_tensors){0};
 }
 
+qgc_result qgc_tensors_add(qgc_context *context, const char *name, const qgc_tensor *tensor,
+                           qgc_tensors *add_to)
+{
+    qgc_tensor copy;
+    QGC_TRY(qgc_tensor_copy(&context->diag, tensor, &copy));
+    add(add_to, qgc_str_from(name), copy);
+    return QGC_OK;
+}
+
 static qgc_result read_all(qgc_data *data, const char *name, qgc_tensors *add_to)
 {
     size_t num = qgc_data_num_arrays(data);
@@ -172,6 +181,17 @@ qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_tensor
         add(outputs, qgc_name_str(func->last->operands[i].value->name), out[i]);
     qgc_arena_destroy(&arena);
     return result;
+}
+
+const char *qgc_module_param(qgc_module *module, const char *name, size_t index,
+                             qgc_dtype *out_dtype)
+{
+    const qgc_func *func = qgc_module_find_func(module, qgc_context_name(module->context, name));
+    if (!func || index >= func->num_params)
+        return NULL;
+    if (out_dtype)
+        *out_dtype = func->params[index].type->dtype;
+    return func->params[index].name->data;
 }
 
 const char *qgc_module_closed_func(const qgc_module *module, size_t index)

@@ -10,8 +10,9 @@ extern "C" {
 
 typedef struct qgc_module qgc_module;
 
-/* Parses and verifies a file ("-": stdin). Weights files are opened relative to it. NULL: errors
- * were reported. The caller destroys the module. */
+/* Parses and verifies a file ("-": stdin). Weights files are opened relative to it. A name that
+ * ends in .onnx is imported, weights in memory. NULL: errors were reported. The caller destroys the
+ * module. */
 QGC_API qgc_module *qgc_module_read(qgc_context *context, const char *path);
 /* The same for a text; |name| is what diagnostics call it, |first_line| the number of its first
  * line. |directory|: where weights files are looked for; NULL: their names stay unbound. */

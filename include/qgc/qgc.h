@@ -5,6 +5,7 @@
 #include "qgc/context.h"
 #include "qgc/docs.h"
 #include "qgc/module.h"
+#include "qgc/onnx.h"
 #include "qgc/pass.h"
 #include "qgc/run.h"
 

@@ -25,6 +25,9 @@ typedef struct qgc_tensors {
  * kept. */
 QGC_API qgc_result qgc_tensors_read(qgc_context *context, const char *path, const char *name,
                                     qgc_tensors *add_to);
+/* Adds a copy of |tensor|. */
+QGC_API qgc_result qgc_tensors_add(qgc_context *context, const char *name, const qgc_tensor *tensor,
+                                   qgc_tensors *add_to);
 /* By the ending of |path|: .npy (one tensor only), .npz or .safetensors. Whole or not at all. */
 QGC_API qgc_result qgc_tensors_write(qgc_context *context, const char *path,
                                      const qgc_tensors *tensors);
@@ -38,6 +41,11 @@ QGC_API void qgc_tensors_free(qgc_tensors *tensors);
  * each input a parameter. |outputs| are named after the returned values. */
 QGC_API qgc_result qgc_module_run(qgc_module *module, const char *func, const qgc_tensors *inputs,
                                   qgc_tensors *outputs);
+
+/* Name and element type of a parameter of |func|; NULL after the last, or where there is no such
+ * function. |out_dtype| may be NULL. */
+QGC_API const char *qgc_module_param(qgc_module *module, const char *func, size_t index,
+                                     qgc_dtype *out_dtype);
 
 /* Names of the functions that take no parameters, in order; NULL after the last. For tests. */
 QGC_API const char *qgc_module_closed_func(const qgc_module *module, size_t index);

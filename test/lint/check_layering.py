@@ -13,6 +13,9 @@ RULES = [
     ("ir/*quant*", ["qgc/*", "base/*", "ir/*", "runtime/quant.h"]),
     ("ir/op_int*", ["qgc/*", "base/*", "ir/*", "runtime/quant.h"]),
     ("ir/*", ["qgc/*", "base/*", "ir/*"]),
+    # the importer folds constants with the reference kernels
+    ("frontend/onnx/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/interp.h",
+                         "runtime/file.h", "runtime/tensor.h"]),
     # weights are safetensors files
     ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/safetensors.h",
                     "runtime/file.h", "runtime/tensor.h"]),

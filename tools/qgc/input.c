@@ -6,6 +6,20 @@
 
 static const char SEPARATOR[] = "// -----";
 
+bool has_ending(const char *path, const char *ending)
+{
+    size_t size = strlen(path), tail = strlen(ending);
+    return size >= tail && strcmp(path + size - tail, ending) == 0;
+}
+
+qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory)
+{
+    const char *path = call->files[0];
+    if (has_ending(path, ".onnx"))
+        return qgc_module_read(call->context, path);
+    return qgc_module_parse(call->context, path, text, first_line, directory);
+}
+
 /* The part's size, up to the next separator line. */
 static size_t part_size(qgc_str text)
 {
@@ -51,7 +65,10 @@ int for_each_part(invocation *call, each_part *each)
 {
     qgc_str text;
     const char *path = call->files[0];
-    if (qgc_read_file(call->context, path, &text) != QGC_OK)
+    bool is_onnx = has_ending(path, ".onnx"); /* read by the importer, whole */
+    if (is_onnx)
+        text = (qgc_str){"", 0};
+    else if (qgc_read_file(call->context, path, &text) != QGC_OK)
         return fail(call);
     const char *slash = strrchr(path, '/');
     char *directory = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("");

@@ -10,6 +10,10 @@ typedef qgc_result each_part(invocation *call, qgc_str text, uint32_t first_line
                              const char *directory);
 int for_each_part(invocation *call, each_part *each);
 
+/* The part as a module; an ONNX model is imported from the file. NULL: reported. */
+qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory);
+bool has_ending(const char *path, const char *ending);
+
 /* Applies --set to a module. */
 qgc_result bind_symbols(invocation *call, qgc_module *module);
 

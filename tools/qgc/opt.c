@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static bool has_ending(const char *path, const char *ending)
-{
-    size_t size = strlen(path), tail = strlen(ending);
-    return size >= tail && strcmp(path + size - tail, ending) == 0;
-}
-
 static const char *syntax_of(const invocation *call)
 {
     const char *syntax = get_option(call, "--syntax");
@@ -50,7 +44,7 @@ static qgc_result opt_part(invocation *call, qgc_str text, uint32_t first_line,
         return qgc_rules_write(call->context, name, text, first_line, stdout);
     if (strcmp(syntax, "patterns") == 0)
         return qgc_patterns_write(call->context, name, text, first_line, stdout);
-    qgc_module *module = qgc_module_parse(call->context, name, text, first_line, directory);
+    qgc_module *module = read_part(call, text, first_line, directory);
     if (!module)
         return QGC_FAILED;
     qgc_result result = run_pipeline(call, module);

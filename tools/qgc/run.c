@@ -4,6 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A .pb holds one TensorProto. */
+static qgc_result read_tensors(invocation *call, const char *path, const char *name,
+                               qgc_tensors *inputs)
+{
+    if (has_ending(path, ".pb"))
+        return qgc_onnx_tensor_read(call->context, path, name, inputs);
+    return qgc_tensors_read(call->context, path, name, inputs);
+}
+
 static qgc_result read_inputs(invocation *call, qgc_tensors *inputs)
 {
     const char *data = get_option(call, "--data");
@@ -16,7 +25,7 @@ static qgc_result read_inputs(invocation *call, qgc_tensors *inputs)
             return qgc_context_usage_error(call->context, "--input %s: expected NAME=FILE",
                                            named->values[i]);
         char *name = strndup(named->values[i], (size_t)(equal - named->values[i]));
-        qgc_result result = qgc_tensors_read(call->context, equal + 1, name, inputs);
+        qgc_result result = read_tensors(call, equal + 1, name, inputs);
         free(name);
         if (result != QGC_OK)
             return result;
@@ -67,8 +76,7 @@ static qgc_result run_module(invocation *call, qgc_module *module)
 static qgc_result run_part(invocation *call, qgc_str text, uint32_t first_line,
                            const char *directory)
 {
-    qgc_module *module =
-        qgc_module_parse(call->context, call->files[0], text, first_line, directory);
+    qgc_module *module = read_part(call, text, first_line, directory);
     if (!module)
         return QGC_FAILED;
     qgc_result result = run_module(call, module);

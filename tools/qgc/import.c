@@ -1,0 +1,35 @@
+/* qgc import: an ONNX model as a graph in our language. */
+#include "input.h"
+
+#include <string.h>
+
+static qgc_result write_module(invocation *call, qgc_module *module)
+{
+    const char *path = get_option(call, "-o");
+    if (bind_symbols(call, module) != QGC_OK)
+        return QGC_FAILED;
+    if (path && strcmp(path, "-") != 0)
+        return qgc_module_save(module, path);
+    qgc_module_write(module, stdout);
+    return QGC_OK;
+}
+
+int run_import(invocation *call)
+{
+    if (has_option(call, "--ops")) {
+        qgc_onnx_ops_write(stdout);
+        return EXIT_DONE;
+    }
+    const char *path = call->num_files ? call->files[0] : "";
+    if (!has_ending(path, ".onnx")) {
+        qgc_context_usage_error(call->context, "'%s': expected a name that ends in .onnx", path);
+        return fail(call);
+    }
+    qgc_module *module = qgc_module_read(call->context, path);
+    qgc_result result = module ? write_module(call, module) : QGC_FAILED;
+    qgc_module_destroy(module);
+    if (result != QGC_OK)
+        return fail(call);
+    flush_diagnostics(call);
+    return EXIT_DONE;
+}
