@@ -1,16 +1,24 @@
 /* Infer hooks: convolution and its transpose, over any number of spatial dimensions. */
+#include "ir/conv.h"
 #include "ir/window.h"
 
 #include <string.h>
 
-/* What conv and conv_transpose check alike, under the same numbers: C1 element types, C2 ranks, C5
- * groups. The number of spatial dimensions is the mnemonic's last digit. */
-static qgc_result check_operands(qgc_infer *in, uint32_t *out_spatial, int64_t *out_groups)
+static qgc_result check_types(qgc_infer *in)
 {
     const qgc_type *x = qgc_in(in, 0), *w = qgc_in(in, 1), *b = qgc_in(in, 2);
-    const char *x_text = qgc_in_type_str(in, x), *w_text = qgc_in_type_str(in, w);
     QGC_RULE(in, 1, x->dtype == w->dtype && (!b || b->dtype == x->dtype), "x is %s, w is %s%s%s",
-             x_text, w_text, b ? ", b is " : "", b ? qgc_in_type_str(in, b) : "");
+             qgc_in_type_str(in, x), qgc_in_type_str(in, w), b ? ", b is " : "",
+             b ? qgc_in_type_str(in, b) : "");
+    return QGC_OK;
+}
+
+/* What conv and conv_transpose check alike, under the same numbers: C2 ranks, C5 groups. The number
+ * of spatial dimensions is the mnemonic's last digit. */
+static qgc_result check_operands(qgc_infer *in, uint32_t *out_spatial, int64_t *out_groups)
+{
+    const qgc_type *x = qgc_in(in, 0), *w = qgc_in(in, 1);
+    const char *x_text = qgc_in_type_str(in, x), *w_text = qgc_in_type_str(in, w);
     char digit = in->op->mnemonic[strlen(in->op->mnemonic) - 2];
     uint32_t spatial = (uint32_t)(digit - '0');
     QGC_RULE(in, 2, x->rank == spatial + 2 && w->rank == spatial + 2,
@@ -35,7 +43,7 @@ static qgc_result check_bias(qgc_infer *in, int rule, qgc_dim channels)
     return QGC_OK;
 }
 
-qgc_result infer_conv(qgc_infer *in)
+qgc_result qgc_conv_dims(qgc_infer *in, qgc_dim *dims)
 {
     static const qgc_window_rules rules = {.steps = 3, .padding = 4, .fits = 8};
     const qgc_type *x = qgc_in(in, 0), *w = qgc_in(in, 1);
@@ -51,10 +59,20 @@ qgc_result infer_conv(qgc_infer *in)
     QGC_RULE(in, 6, !qgc_dim_conflict(per_group, x->dims[1]), "%lld groups, x is %s, w is %s",
              (long long)groups, qgc_in_type_str(in, x), qgc_in_type_str(in, w));
     QGC_TRY(check_bias(in, 7, w->dims[0]));
-    qgc_dim dims[QGC_MAX_RANK] = {x->dims[0], w->dims[0]};
+    dims[0] = x->dims[0];
+    dims[1] = w->dims[0];
     for (uint32_t i = 0; i < spatial; i++)
         QGC_TRY(qgc_window_out(in, &attrs, rules.fits, i, x->dims[2 + i], w->dims[2 + i], false,
                                &dims[2 + i]));
+    return QGC_OK;
+}
+
+qgc_result infer_conv(qgc_infer *in)
+{
+    const qgc_type *x = qgc_in(in, 0);
+    qgc_dim dims[QGC_MAX_RANK];
+    QGC_TRY(check_types(in));
+    QGC_TRY(qgc_conv_dims(in, dims));
     in->results[0] = qgc_in_type(in, x->dtype, x->rank, dims);
     return QGC_OK;
 }
@@ -90,7 +108,7 @@ static qgc_result check_output_lists(qgc_infer *in, uint32_t spatial)
     return qgc_in_ints(in, "output_size", 10, &spatial, &list);
 }
 
-qgc_result infer_conv_transpose(qgc_infer *in)
+qgc_result qgc_conv_transpose_dims(qgc_infer *in, qgc_dim *dims)
 {
     static const qgc_window_rules rules = {.steps = 3, .padding = 4};
     const qgc_type *x = qgc_in(in, 0), *w = qgc_in(in, 1);
@@ -106,7 +124,8 @@ qgc_result infer_conv_transpose(qgc_infer *in)
              qgc_in_type_str(in, x), qgc_in_type_str(in, w));
     qgc_dim channels = qgc_dim_mul(&in->context->dims, w->dims[1], qgc_dim_number(groups));
     QGC_TRY(check_bias(in, 7, channels));
-    qgc_dim dims[QGC_MAX_RANK] = {x->dims[0], channels};
+    dims[0] = x->dims[0];
+    dims[1] = channels;
     for (uint32_t i = 0; i < spatial; i++) {
         qgc_dim taps = w->dims[2 + i], *size = &dims[2 + i];
         *size = transposed_size(in, &attrs, i, x->dims[2 + i], taps);
@@ -115,6 +134,15 @@ qgc_result infer_conv_transpose(qgc_infer *in)
         QGC_RULE(in, 8, !qgc_dim_is_number(*size) || size->value >= 0,
                  "spatial dimension %u of y has size %s", i, qgc_in_dim_str(in, *size));
     }
+    return QGC_OK;
+}
+
+qgc_result infer_conv_transpose(qgc_infer *in)
+{
+    const qgc_type *x = qgc_in(in, 0);
+    qgc_dim dims[QGC_MAX_RANK];
+    QGC_TRY(check_types(in));
+    QGC_TRY(qgc_conv_transpose_dims(in, dims));
     in->results[0] = qgc_in_type(in, x->dtype, x->rank, dims);
     return QGC_OK;
 }

@@ -1,4 +1,5 @@
-/* Infer hooks: integer linear, matmul and sums with explicit zero points. */
+/* Infer hooks: integer convolution, linear, matmul and sums with explicit zero points. */
+#include "ir/conv.h"
 #include "ir/quant_params.h"
 
 #include <string.h>
@@ -17,12 +18,13 @@ static qgc_result check_bias(qgc_infer *in, qgc_dtype acc, qgc_dim channels)
     return QGC_OK;
 }
 
-/* Rules C4 and C5. */
-static qgc_result check_zero_points(qgc_infer *in, qgc_dim channels)
+/* Rules |first_rule| and the next one. */
+static qgc_result check_zero_points(qgc_infer *in, qgc_dim channels, int first_rule)
 {
-    QGC_TRY(qgc_check_zero_point(in, "x_zero_point", X_ZERO_POINT, qgc_in(in, X)->dtype, NULL, 4));
+    QGC_TRY(qgc_check_zero_point(in, "x_zero_point", X_ZERO_POINT, qgc_in(in, X)->dtype, NULL,
+                                 first_rule));
     return qgc_check_zero_point(in, "w_zero_point", W_ZERO_POINT, qgc_in(in, W)->dtype, &channels,
-                                5);
+                                first_rule + 1);
 }
 
 qgc_result infer_int_linear(qgc_infer *in)
@@ -34,7 +36,7 @@ qgc_result infer_int_linear(qgc_infer *in)
              w_text);
     qgc_dtype acc = qgc_accumulator_dtype(x, w);
     QGC_TRY(check_bias(in, acc, w->dims[0]));
-    QGC_TRY(check_zero_points(in, w->dims[0]));
+    QGC_TRY(check_zero_points(in, w->dims[0], 4));
     qgc_dim dims[QGC_MAX_RANK];
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[x->rank - 1] = w->dims[0];
@@ -57,7 +59,7 @@ qgc_result infer_int_matmul(qgc_infer *in)
              "x is %s, w is %s", x_text, w_text);
     qgc_dtype acc = qgc_accumulator_dtype(x, w);
     QGC_TRY(check_bias(in, acc, columns));
-    QGC_TRY(check_zero_points(in, columns));
+    QGC_TRY(check_zero_points(in, columns, 4));
     dims[lead] = x->dims[x->rank - 2];
     dims[lead + 1] = columns;
     in->results[0] = qgc_in_type(in, acc, lead + 2, dims);
@@ -84,4 +86,27 @@ qgc_result infer_int_sum(qgc_infer *in)
             dims[rank++] = summed[i] ? qgc_dim_number(1) : x->dims[i];
     in->results[0] = qgc_in_type(in, qgc_accumulator_dtype(x, NULL), rank, dims);
     return QGC_OK;
+}
+
+static qgc_result infer_windows(qgc_infer *in, qgc_result (*shape)(qgc_infer *, qgc_dim *),
+                                int zero_point_rule)
+{
+    const qgc_type *x = qgc_in(in, X);
+    qgc_dtype acc = qgc_accumulator_dtype(x, qgc_in(in, W));
+    qgc_dim dims[QGC_MAX_RANK];
+    QGC_TRY(shape(in, dims));
+    QGC_TRY(check_bias(in, acc, dims[1]));
+    QGC_TRY(check_zero_points(in, dims[1], zero_point_rule));
+    in->results[0] = qgc_in_type(in, acc, x->rank, dims);
+    return QGC_OK;
+}
+
+qgc_result infer_int_conv(qgc_infer *in)
+{
+    return infer_windows(in, qgc_conv_dims, 9);
+}
+
+qgc_result infer_int_conv_transpose(qgc_infer *in)
+{
+    return infer_windows(in, qgc_conv_transpose_dims, 11);
 }

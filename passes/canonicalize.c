@@ -1,24 +1,44 @@
 /* Rewrites to the simplest equal form. Requires nothing, keeps the form. Bits are kept: -0.0 and
- * NaN count. Each row: an op and its rewrite; the rewrite returns the value that replaces the first
- * result, or NULL (saying why with qgc_no_match where a user might have expected it).
+ * NaN count (not which NaN). The rewrites themselves stand in canonicalize_<family>.c.
  * Does not handle: dead ops (dce) and constants (const-fold). */
-#include "passes/pass.h"
+#include "passes/canonicalize.h"
 
-typedef qgc_value *rewrite_fn(qgc_node *node, const qgc_pass_env *env);
-
-/* relu(relu(x)) = relu(x): the second sees no negative number. */
-static qgc_value *rewrite_relu(qgc_node *node, const qgc_pass_env *env)
-{
-    (void)env;
-    qgc_value *x = qgc_node_operand(node, 0);
-    return x->def && x->def->op == QGC_OP_RELU ? x : NULL;
-}
-
+/* An op may have several rows; the first that matches counts. */
 static const struct {
     qgc_opcode op;
-    rewrite_fn *rewrite;
+    qgc_rewrite_fn *rewrite;
 } rows[] = {
-    {QGC_OP_RELU, rewrite_relu},
+    {QGC_OP_RELU, qgc_rewrite_idempotent},
+    {QGC_OP_ABS, qgc_rewrite_idempotent},
+    {QGC_OP_SIGN, qgc_rewrite_idempotent},
+    {QGC_OP_NEG, qgc_rewrite_involution},
+    {QGC_OP_NOT, qgc_rewrite_involution},
+    {QGC_OP_BITWISE_NOT, qgc_rewrite_involution},
+    {QGC_OP_FLOOR, qgc_rewrite_rounded},
+    {QGC_OP_CEIL, qgc_rewrite_rounded},
+    {QGC_OP_ROUND, qgc_rewrite_rounded},
+    {QGC_OP_ADD, qgc_rewrite_neutral},
+    {QGC_OP_SUB, qgc_rewrite_neutral},
+    {QGC_OP_MUL, qgc_rewrite_neutral},
+    {QGC_OP_DIV, qgc_rewrite_neutral},
+    {QGC_OP_POW, qgc_rewrite_neutral},
+    {QGC_OP_SHIFT_LEFT, qgc_rewrite_neutral},
+    {QGC_OP_SHIFT_RIGHT, qgc_rewrite_neutral},
+    {QGC_OP_BITWISE_AND, qgc_rewrite_neutral},
+    {QGC_OP_BITWISE_OR, qgc_rewrite_neutral},
+    {QGC_OP_BITWISE_XOR, qgc_rewrite_neutral},
+    {QGC_OP_AND, qgc_rewrite_neutral},
+    {QGC_OP_OR, qgc_rewrite_neutral},
+    {QGC_OP_XOR, qgc_rewrite_neutral},
+    {QGC_OP_MIN, qgc_rewrite_same_operand},
+    {QGC_OP_MAX, qgc_rewrite_same_operand},
+    {QGC_OP_AND, qgc_rewrite_same_operand},
+    {QGC_OP_OR, qgc_rewrite_same_operand},
+    {QGC_OP_BITWISE_AND, qgc_rewrite_same_operand},
+    {QGC_OP_BITWISE_OR, qgc_rewrite_same_operand},
+    {QGC_OP_CLIP, qgc_rewrite_clip},
+    {QGC_OP_CAST, qgc_rewrite_cast},
+    {QGC_OP_WHERE, qgc_rewrite_where},
 };
 
 static bool rewrite_node(qgc_node *node, const qgc_pass_env *env)
