@@ -110,3 +110,16 @@ qgc_result infer_int_conv_transpose(qgc_infer *in)
 {
     return infer_windows(in, qgc_conv_transpose_dims, 11);
 }
+
+/* Rules C1 to C5 are those of the float pools. */
+qgc_infer_fn infer_pool;
+
+qgc_result infer_int_sum_pool(qgc_infer *in)
+{
+    const qgc_type *x = qgc_in(in, 0);
+    QGC_TRY(infer_pool(in));
+    QGC_TRY(qgc_check_zero_point(in, "x_zero_point", 1, x->dtype, NULL, 6));
+    in->results[0] =
+        qgc_type_with_dtype(&in->context->types, in->results[0], qgc_accumulator_dtype(x, NULL));
+    return QGC_OK;
+}

@@ -1,5 +1,6 @@
 /* Pools. A pool lists the elements of each window, in row-major order, and folds the list. */
 #include "runtime/math.h"
+#include "runtime/ref/int.h"
 #include "runtime/ref/ref.h"
 #include "runtime/ref/window.h"
 
@@ -306,4 +307,21 @@ qgc_result ref_adaptive_avg_pool(qgc_ref_call *call)
 qgc_result ref_adaptive_max_pool(qgc_ref_call *call)
 {
     return run_pool(call, POOL_ADAPTIVE, 0, fold_max);
+}
+
+/* ---- sums of integers ---- */
+
+static void fold_int_sum(const pool *p, const window *w)
+{
+    const qgc_tensor *x = p->call->operands[0];
+    int64_t zero_point = qgc_int_zero_point(p->call, "x_zero_point", 1, 0);
+    int64_t sum = 0; /* far from overflow: at most 2^17 each */
+    for (size_t i = 0; i < w->num; i++)
+        sum += qgc_get_int(x, w->indices[i]) - zero_point;
+    qgc_set_int(&p->call->results[0], w->to, sum);
+}
+
+qgc_result ref_int_sum_pool(qgc_ref_call *call)
+{
+    return run_pool(call, POOL_WINDOW, 0, fold_int_sum);
 }
