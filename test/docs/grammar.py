@@ -130,8 +130,8 @@ def syntax_errors(path, syntax, env):
     result = subprocess.run(["qgc", "opt", path, f"--syntax={syntax}", "--split-input",
                              "--diag-format=json"], env=env, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True, check=False, timeout=60)
-    if result.returncode not in (0, 2):
-        yield 1, f"exit code {result.returncode}: {result.stderr}"
+    if result.returncode not in (0, 2, 3):  # 3: a weights file that is not there
+        yield 1, f"exit code {result.returncode}"
     for line in result.stderr.splitlines():
         found = json.loads(line)
         if found["code"] in ("E0101", "E0102") and found["message"].startswith("unexpected"):
