@@ -8,6 +8,7 @@ import check_directives
 import check_format
 import check_headers
 import check_layering
+import check_ops
 import check_sizes
 
 
@@ -217,6 +218,54 @@ class Sizes(LintTest):
 
     def test_long_file(self):
         self.assert_found(check_sizes, "ir/a.c", "int x;\n" * 1001, 1, "1001 lines")
+
+
+class Ops(LintTest):
+    ROW = ('#define FAMILY "x"\nQGC_OP(HINGE, "hinge", infer_hinge, ref_hinge,\n'
+           '    .summary = "max(0, 1 - x).",\n    .rules = "(C1) x is \\"far\\".\\n"\n'
+           '             "(C2) x is near.",\n    .example = "%y = hinge %x : f32[2]")\n')
+    TEST = ("func @f(%x: f32[2]) -> (f32[2]) {\n  %y = hinge %x // hinge\n  return %y\n}\n"
+            "// expected-note@+1 {{rule hinge_c1}}\n// expected-note@+1 {{rule hinge_c2}}\n")
+
+    def lint(self, row, test):
+        file = self.root / "test/lit/ops/hinge.qir"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(test, encoding="utf-8")
+        return self.findings(check_ops, "ir/ops/x.def", row)
+
+    def found(self, row, test, words):
+        found = self.lint(row, test)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("ir/ops/x.def:2: "), found)
+        self.assertIn(words, found[0])
+
+    def test_clean(self):
+        self.assertEqual(self.lint(self.ROW, self.TEST), [])
+
+    def test_op_without_test(self):
+        self.found(self.ROW, self.TEST.replace("= hinge", "= other"), "uses hinge")
+
+    def test_rule_without_test(self):
+        self.found(self.ROW, self.TEST.replace("hinge_c2", "hinge_c22"), "expects rule hinge_c2")
+
+    def test_rows(self):
+        self.found(self.ROW.replace("(C2)", "(C3)"), self.TEST + "rule hinge_c3", "[1, 3]")
+        self.found(self.ROW.replace(".summary", ".detail"), self.TEST, "no summary")
+        self.found(self.ROW.replace("= hinge", "= hinges"), self.TEST, "no example")
+
+    def test_diagnostics(self):
+        row = 'QGC_DIAG(X_Y, "E0999", ERROR, "x", "y")\n'
+        self.assert_found(check_ops, "include/qgc/diags.def", row, 1, "nothing reports X_Y")
+        file = self.root / "ir/a.c"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("/* QGC_D_X_Y */\n", encoding="utf-8")
+        self.assert_found(check_ops, "include/qgc/diags.def", row, 1, "nothing reports X_Y")
+        file.write_text("int i = QGC_D_X_Y;\n", encoding="utf-8")
+        self.assert_clean(check_ops, "include/qgc/diags.def", row)
+        row = row.replace("X_Y", "UNCALIBRATED")
+        self.assert_clean(check_ops, "include/qgc/diags.def", row)
+        file.write_text("int i = QGC_D_UNCALIBRATED;\n", encoding="utf-8")
+        self.assert_found(check_ops, "include/qgc/diags.def", row, 1, "need not reserve")
 
 
 class Format(LintTest):

@@ -59,7 +59,7 @@ int run_completion(invocation *call)
     printf("--help --version\"; fi\n"
            "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
            "    [ ${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-           "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n}\n"
+           "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace\n}\n"
            "complete -o filenames -F _qgc qgc\n");
     return EXIT_DONE;
 }

@@ -9,7 +9,7 @@ compopt() { :; } # exists only while bash completes
 source <(qgc completion)
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
-"$(complete -p qgc | sed 's/.*-F \([^ ]*\).*/\1/')"
+"$(complete -p qgc | sed 's/.*-F \([^ ]*\).*/\1/')" || true
 printf '%d:' "${#COMPREPLY[@]}"
 [ ${#COMPREPLY[@]} -eq 0 ] || printf ' <%s>' "${COMPREPLY[@]}"
 echo
