@@ -77,14 +77,14 @@ const qgc_dim *qgc_in_dims(qgc_infer *in, const char *name, uint32_t *out_num)
 bool qgc_in_const_ints(qgc_infer *in, uint32_t index, uint32_t *out_num, const int64_t **out)
 {
     const qgc_tensor *value = qgc_in_value(in, index);
-    if (!value || value->rank > 1 ||
-        (value->dtype != QGC_DTYPE_I64 && value->dtype != QGC_DTYPE_I32))
+    if (!value || value->rank > 1 || !(1u << value->dtype & (QGC_T_INDEX | QGC_BIT(I16))))
         return false;
     uint32_t num = value->rank ? (uint32_t)value->shape[0] : 1;
     int64_t *ints = QGC_NEW_ARRAY(in->arena, int64_t, num);
     for (uint32_t i = 0; i < num; i++)
-        ints[i] = value->dtype == QGC_DTYPE_I64 ? ((const int64_t *)value->data)[i]
-                                                : ((const int32_t *)value->data)[i];
+        ints[i] = value->dtype == QGC_DTYPE_I64   ? ((const int64_t *)value->data)[i]
+                  : value->dtype == QGC_DTYPE_I32 ? ((const int32_t *)value->data)[i]
+                                                  : ((const int16_t *)value->data)[i];
     *out_num = num;
     *out = ints;
     return true;

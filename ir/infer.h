@@ -52,8 +52,8 @@ qgc_result qgc_in_ints(qgc_infer *in, const char *name, int rule, uint32_t *num,
 qgc_result qgc_in_axis(qgc_infer *in, int64_t axis, uint32_t rank, int rule, uint32_t *out);
 /* A DIMS attribute with symbols replaced by what is bound; NULL and 0 where absent. */
 const qgc_dim *qgc_in_dims(qgc_infer *in, const char *name, uint32_t *out_num);
-/* An i64/i32 rank-1 (or scalar) constant as integers; false where the operand is absent or unknown.
- */
+/* An i64, i32 or i16 constant of rank 1 or 0 as integers; false where the operand is absent or
+ * unknown. */
 bool qgc_in_const_ints(qgc_infer *in, uint32_t index, uint32_t *out_num, const int64_t **out);
 
 /* NumPy broadcasting of two shapes, onto |dims|; false on a certain conflict. */

@@ -39,7 +39,8 @@ static void list_of_operand(qgc_infer *in, uint32_t operand, qgc_list *out)
 
 qgc_result qgc_in_list(qgc_infer *in, const char *name, uint32_t operand, int rule, qgc_list *out)
 {
-    const qgc_attr *attr = qgc_node_attr(in->node, name);
+    bool has_row = qgc_op_attr_index(in->op, qgc_str_from(name)) >= 0;
+    const qgc_attr *attr = has_row ? qgc_node_attr(in->node, name) : NULL;
     const qgc_type *type = qgc_in(in, operand);
     *out = (qgc_list){0};
     QGC_RULE(in, rule, !attr || !type, "%s is given both as attribute and as operand", name);

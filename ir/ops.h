@@ -30,6 +30,7 @@ typedef uint32_t qgc_dtype_set;
 #define QGC_T_INT816    (QGC_T_Q8 | QGC_BIT(I16) | QGC_BIT(U16))
 #define QGC_T_ACC       (QGC_T_I32 | QGC_T_I64)
 #define QGC_T_TERM      (QGC_T_INT816 | QGC_T_ACC)
+#define QGC_T_ORDINALS  (QGC_T_FLOATS | QGC_BIT(I16) | QGC_BIT(I32) | QGC_BIT(I64)) /* of range */
 #define QGC_T_UP_TO_F32 (QGC_BIT(F32) | QGC_BIT(F16) | QGC_BIT(BF16))
 
 typedef enum qgc_arity { QGC_ONE, QGC_OPTIONAL, QGC_VARIADIC } qgc_arity;

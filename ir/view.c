@@ -113,3 +113,12 @@ int64_t qgc_slice_count(int64_t size, int64_t *start, int64_t end, int64_t step)
         return to > from ? (to - from - 1) / step + 1 : 0;
     return from > to ? (int64_t)((uint64_t)(from - to - 1) / (0 - (uint64_t)step)) + 1 : 0;
 }
+
+void qgc_shape_range(const qgc_node *node, uint32_t rank, int64_t *out_first, int64_t *out_end)
+{
+    int64_t first = qgc_node_int(node, "start");
+    int64_t end = qgc_node_has(node, "end") ? qgc_node_int(node, "end") : rank;
+    *out_first = clamp(first < 0 ? first + rank : first, 0, rank);
+    end = clamp(end < 0 ? end + rank : end, 0, rank);
+    *out_end = end < *out_first ? *out_first : end;
+}

@@ -34,4 +34,9 @@ typedef enum qgc_auto_pad {
     QGC_PAD_VALID,
 } qgc_auto_pad;
 
+/* The dimensions [*out_first, *out_end) that shape_of gives of a tensor of |rank|: `start` and
+ * `end` counted from the end where negative, then clamped to [0, rank]; never empty the wrong way.
+ */
+void qgc_shape_range(const qgc_node *node, uint32_t rank, int64_t *out_first, int64_t *out_end);
+
 #endif

@@ -56,14 +56,15 @@ const int64_t *qgc_ref_list(qgc_ref_call *call, const char *name, uint32_t opera
                             uint32_t *out_num)
 {
     const qgc_tensor *t = operand < call->num_operands ? call->operands[operand] : NULL;
-    bool has_attr = qgc_node_has(call->node, name);
+    const qgc_attr *attr = qgc_node_attr(call->node, name);
+    bool is_one = attr && attr->kind == QGC_ATTR_INT;
     *out_num = 0;
-    if (!has_attr && !t)
+    if (!attr && !t)
         return NULL;
-    *out_num = has_attr ? qgc_node_list_size(call->node, name) : (uint32_t)qgc_tensor_count(t);
+    *out_num = is_one ? 1 : attr ? attr->num : (uint32_t)qgc_tensor_count(t);
     int64_t *list = QGC_NEW_ARRAY(call->scratch, int64_t, *out_num);
     for (uint32_t i = 0; i < *out_num; i++)
-        list[i] = has_attr ? qgc_node_int_at(call->node, name, i) : qgc_get_int(t, i);
+        list[i] = is_one ? attr->i : attr ? attr->ints[i] : qgc_get_int(t, i);
     return list;
 }
 
