@@ -107,7 +107,7 @@ static void write_op(const qgc_op_info *op, FILE *out)
     if (op->detail)
         fprintf(out, "%s\n\n", op->detail);
     if (op->example)
-        fprintf(out, "    %s\n\n", op->example);
+        fprintf(out, "```qir fragment\n%s\n```\n\n", op->example);
     write_operands(op, &arena, out);
     write_attrs(op, out);
     write_results(op, out);
@@ -126,6 +126,17 @@ static void write_ops(FILE *out)
             fprintf(out, "\n## %s\n\n", family = op->family);
         write_op(op, out);
     }
+}
+
+/* Two blocks: each is a text of its own (test/docs/ checks them). */
+static void write_before_and_after(const char *example, FILE *out)
+{
+    static const char separator[] = "\n// becomes\n";
+    const char *middle = strstr(example, separator);
+    int size = middle ? (int)(middle - example) : (int)strlen(example);
+    fprintf(out, "```qir fragment\n%.*s\n```\n\n", size, example);
+    if (middle)
+        fprintf(out, "becomes\n\n```qir fragment\n%s\n```\n\n", middle + sizeof separator - 1);
 }
 
 static void write_pass(const qgc_pass_info *pass, FILE *out)
@@ -150,7 +161,7 @@ static void write_pass(const qgc_pass_info *pass, FILE *out)
     if (pass->options[0].name)
         fputc('\n', out);
     if (pass->example)
-        fprintf(out, "```\n%s\n```\n\n", pass->example);
+        write_before_and_after(pass->example, out);
 }
 
 static void write_passes(FILE *out)

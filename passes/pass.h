@@ -28,7 +28,7 @@ typedef qgc_pass_status qgc_pass_fn(qgc_module *module, const qgc_pass_env *env)
 typedef struct qgc_pass_info {
     const char *name, *summary;
     const char *detail;  /* Markdown: what it does, what it does not; or NULL */
-    const char *example; /* before and after, .qir; or NULL */
+    const char *example; /* .qir, a line "// becomes", .qir; or NULL */
     uint32_t
         requires; /* bit per form */
     int provides; /* a form, or -1: keeps it */
