@@ -76,6 +76,16 @@ def run(*command, cwd=None):
                         + result.stdout.decode("utf-8", "replace")[-8000:])
 
 
+def lint(tree, edited):
+    """The lints' findings in the files that the pages change; the others have tests of their own."""
+    for name in LINTS:
+        result = subprocess.run([sys.executable, "-B", tree / f"test/lint/check_{name}.py", tree],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        found = [line for line in result.stdout.splitlines() if line.split(":")[0] in edited]
+        if found or result.returncode not in (0, 1):
+            raise PageError(0, f"lint {name}:\n" + "\n".join(found) + result.stderr)
+
+
 def build(tree, build_directory):
     if not (build_directory / "build.ninja").is_file():
         run("cmake", "-G", "Ninja", "-S", tree, "-B", build_directory, "-DCMAKE_BUILD_TYPE=Debug",
@@ -99,17 +109,15 @@ def run_tree_blocks(path, blocks, tree, build_directory, update):
 
 def check(read_pages, directory, lit, update):
     tree, build_directory = directory / "tree", directory / "build"
-    files, tests = source_files(), []
+    files, edited = source_files(), set()
     for blocks in read_pages.values():
         for block in blocks:
             if block.is_tree() and block.kind != "sh":
-                path = apply_edit(block, files)
-                tests += [path] if path.startswith("test/lit/") else []
+                edited.add(apply_edit(block, files))
     sync(files, tree)
-    for lint in LINTS:
-        if (tree / f"test/lint/check_{lint}.py").is_file():
-            run(sys.executable, "-B", tree / f"test/lint/check_{lint}.py", tree)
+    lint(tree, edited)
     build(tree, build_directory)
+    tests = sorted(path for path in edited if path.startswith("test/lit/"))
     if not tests:
         raise PageError(0, "the pages add no lit test")
     run(sys.executable, lit, "-v", *(build_directory / test for test in tests))
