@@ -139,6 +139,7 @@ def syntax_errors(path, syntax, env):
 
 
 def check(block, directory, env):
+    """The rules, once no sentence was refused."""
     rules = parse_rules(block)
     used = set().union(*map(names_in, rules.values()))
     if missing := used - rules.keys():
@@ -152,4 +153,5 @@ def check(block, directory, env):
         path.write_text("// -----\n".join(texts), encoding="utf-8")
         for line, message in syntax_errors(path, start, env):
             near = path.read_text(encoding="utf-8").splitlines()[line - 1]
-            raise PageError(block.line, f"qgc refuses a sentence of '{start}': {message} in: {near}")
+            raise PageError(block.line, f"qgc refuses a sentence of '{start}': {message} in: {near[:200]}")
+    return rules

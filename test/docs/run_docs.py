@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import grammar
+import lemon
 import page as pages
 from page import PageError
 
@@ -103,6 +104,15 @@ def write_file(block, directory):
     path.write_text(block.text, encoding="utf-8")
 
 
+def check_grammar(block, directory, env):
+    rules = grammar.check(block, directory, env)
+    if not lemon.START.keys() <= rules.keys():
+        return  # a part of the grammar
+    missing = lemon.first_difference(rules, (ROOT / "frontend/grammar.y").read_text(encoding="utf-8"))
+    if missing:
+        raise PageError(block.line, f"the parser takes what the grammar does not have: {missing}")
+
+
 def run_block(block, directory, env, update):
     if block.is_tree() or block.kind == "figure":
         return
@@ -111,7 +121,7 @@ def run_block(block, directory, env, update):
     if block.kind in SYNTAX:
         check_text(block, directory, env)
     elif block.kind == "ebnf":
-        grammar.check(block, directory, env)
+        check_grammar(block, directory, env)
     elif "manual" in block.attrs:
         check_manual(block)
     elif block.kind == "sh":

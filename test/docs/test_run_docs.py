@@ -4,6 +4,9 @@ import pathlib
 import tempfile
 import unittest
 
+import grammar
+import lemon
+import page as pages
 import run_docs
 
 BUILD = pathlib.Path(os.environ["QGC_BUILD_DIR"]).resolve()
@@ -76,6 +79,16 @@ class Pages(unittest.TestCase):
         self.clean(GRAMMAR.format(""))
         self.found(GRAMMAR.format(" | VALUE"), 1, "refuses a sentence")
         self.found(GRAMMAR.format(" | thing"), 1, "no rule for thing")
+
+    def test_grammar_of_the_parser(self):
+        page = pages.Block("ebnf", {}, 1, 'module ::= "func"? IDENT\nrules ::= ("," INT)*\npatterns ::= INT',
+                           0, 3)
+        rules = grammar.parse_rules(page)
+        parser = ("items ::= IDENT(A). { f(A, b); }\nitems ::= FUNC IDENT.\nitems ::= error NEWLINE.\n"
+                  "rules ::= .\nrules(A) ::= rules(L) COMMA INT(T). [NEGATE] { A = L; }\npatterns ::= INT.\n")
+        self.assertIsNone(lemon.first_difference(rules, parser))
+        self.assertEqual(lemon.first_difference(rules, parser + "patterns ::= AT INT.\n"),
+                         "patterns: AT INT")
 
     def test_update(self):
         self.assertIsNone(self.run_page("1. a\n   ```sh\n   echo b\n   ```\n   ```text\n   c\n   ```\n",
