@@ -125,7 +125,9 @@ qgc_stats_fault qgc_stats_range_percentile(const qgc_stats *stats, double p, qgc
  * other axis has none). All multiples of h are scored; then h becomes max(1, h / 4) and the 9
  * (times 9) points at distance up to 4 h around the best are, and so on to h = 1. So the full range
  * (0, 0) is always scored, and with at most 16 (64) edges so is every candidate. The least score
- * wins; equal scores: least i + j, then least i (the widest range). Fault: SPEC. */
+ * wins; equal scores: least i + j, then least i (the widest range). For mse the search goes on
+ * inside the bins: h = 1/4, then 1/16 of a bin, around the best and no wider than min and max; the
+ * error knows where in a bin a range ends, entropy does not. Fault: SPEC. */
 
 /* Score: the expected squared error of quantize + dequantize with the scale and zero point that
  * |spec| gives for the candidate. Values are taken as uniform within their bin (clipped to

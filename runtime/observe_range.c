@@ -63,12 +63,21 @@ qgc_stats_fault qgc_stats_range_percentile(const qgc_stats *stats, double p, qgc
 
 /* ---- the search for mse and entropy ---- */
 
+enum { PARTS = 16 }; /* candidates and steps count sixteenths of a bin */
+
+/* x at |parts| sixteenths of a bin; rounded where bins are as fine as f32. */
+static float edge_of_part(const qgc_stats *stats, int64_t parts)
+{
+    return (float)(ldexp((double)parts, stats->exp) / PARTS);
+}
+
 typedef struct search {
     const qgc_stats *stats;
     const qgc_quant_spec *spec;
     qgc_range full;
     int64_t num_steps[2];     /* candidates are 0..num_steps on each axis */
-    int64_t top;              /* symmetric: the greatest magnitude's outer edge, in bins */
+    int64_t last_step;        /* where the search ends */
+    int64_t top;              /* symmetric: the greatest magnitude's outer edge */
     const double *log_counts; /* entropy only: ln(bins[i]) */
 } search;
 
@@ -89,22 +98,27 @@ static int64_t larger(int64_t a, int64_t b)
     return a < b ? b : a;
 }
 
-static search start_search(const qgc_stats *stats, const qgc_quant_spec *spec)
+static float larger_float(float a, float b)
 {
-    search search = {.stats = stats, .spec = spec};
+    return a < b ? b : a;
+}
+
+static search start_search(const qgc_stats *stats, const qgc_quant_spec *spec, int64_t last_step)
+{
+    search search = {.stats = stats, .spec = spec, .last_step = last_step};
     search.full.lo = stats->min < 0.0f ? stats->min : 0.0f;
     search.full.hi = stats->max > 0.0f ? stats->max : 0.0f;
     if (stats->num_bins == 0)
         return search;
     int64_t first = stats->first, num = stats->num_bins, end = first + num;
     if (spec->scheme == QGC_QUANT_SYMMETRIC) {
-        search.top = larger(end, -first);
+        search.top = PARTS * larger(end, -first);
         int64_t least = first >= 0 ? first : end <= 0 ? -end : 0;
-        search.num_steps[0] = search.top - larger(least, 1);
+        search.num_steps[0] = search.top - PARTS * larger(least, 1);
         return search;
     }
-    search.num_steps[0] = first < 0 ? smaller(num, -first) : 0;
-    search.num_steps[1] = end > 0 ? smaller(num, end) : 0;
+    search.num_steps[0] = first < 0 ? PARTS * smaller(num, -first) : 0;
+    search.num_steps[1] = end > 0 ? PARTS * smaller(num, end) : 0;
     return search;
 }
 
@@ -113,15 +127,16 @@ static qgc_range range_of(const search *search, int64_t i, int64_t j)
     const qgc_stats *stats = search->stats;
     qgc_range range = search->full;
     if (search->spec->scheme == QGC_QUANT_SYMMETRIC) {
-        float magnitude = i == 0 ? FLT_MAX : edge(stats, search->top - i);
+        float magnitude = i == 0 ? FLT_MAX : edge_of_part(stats, search->top - i);
         range.lo = range.lo < -magnitude ? -magnitude : range.lo;
         range.hi = range.hi > magnitude ? magnitude : range.hi;
         return range;
     }
-    if (i > 0)
-        range.lo = edge(stats, stats->first + i);
+    int64_t first = PARTS * (int64_t)stats->first, end = first + PARTS * (int64_t)stats->num_bins;
+    if (i > 0) /* min and max lie within their bins */
+        range.lo = larger_float(range.lo, edge_of_part(stats, first + i));
     if (j > 0)
-        range.hi = edge(stats, stats->first + (int64_t)stats->num_bins - j);
+        range.hi = -larger_float(-range.hi, -edge_of_part(stats, end - j));
     return range;
 }
 
@@ -150,27 +165,53 @@ static void score_grid(const search *search, score_function *score, const int64_
 static int64_t first_step(const int64_t num_steps[2])
 {
     int64_t most = num_steps[0] == 0 || num_steps[1] == 0 ? 64 : 16;
-    int64_t step = 1;
+    int64_t step = PARTS;
     while (larger(num_steps[0], num_steps[1]) > most * step)
         step *= 2;
     return step;
 }
 
+/* How many steps of the axis leave the full range as it is: min and max lie somewhere in the
+ * outermost bins. */
+static int64_t idle_steps(const search *search, int axis)
+{
+    int64_t at[2] = {0, 0};
+    for (at[axis] = 1; at[axis] <= search->num_steps[axis]; ++at[axis]) {
+        qgc_range range = range_of(search, at[0], at[1]);
+        if (range.lo != search->full.lo || range.hi != search->full.hi)
+            break;
+    }
+    return at[axis] - 1;
+}
+
+static void score_around(const search *search, score_function *score, const int64_t least[2],
+                         int64_t step, candidate *best)
+{
+    const int64_t center[2] = {larger(best->i, least[0]), larger(best->j, least[1])};
+    int64_t from[2], to[2];
+    for (int axis = 0; axis < 2; ++axis) {
+        from[axis] = center[axis] - smaller((center[axis] - least[axis]) / step, 4) * step;
+        to[axis] = smaller(center[axis] + 4 * step, search->num_steps[axis]);
+    }
+    best->i = center[0];
+    best->j = center[1];
+    score_grid(search, score, from, to, step, best);
+}
+
 static qgc_range find_best(const search *search, score_function *score)
 {
-    int64_t from[2] = {0, 0}, to[2] = {search->num_steps[0], search->num_steps[1]};
+    const int64_t origin[2] = {0, 0};
     int64_t step = first_step(search->num_steps);
     candidate best = {score(search, search->full), 0, 0};
-    score_grid(search, score, from, to, step, &best);
-    while (step > 1) {
-        step = larger(1, step / 4);
-        const int64_t center[2] = {best.i, best.j};
-        for (int axis = 0; axis < 2; ++axis) {
-            int64_t below = smaller(center[axis] / step, 4);
-            from[axis] = center[axis] - below * step;
-            to[axis] = smaller(center[axis] + 4 * step, search->num_steps[axis]);
-        }
-        score_grid(search, score, from, to, step, &best);
+    score_grid(search, score, origin, search->num_steps, step, &best);
+    while (step > PARTS) {
+        step = larger(PARTS, step / 4);
+        score_around(search, score, origin, step, &best);
+    }
+    const int64_t idle[2] = {idle_steps(search, 0), idle_steps(search, 1)};
+    while (step > search->last_step) {
+        step /= 4;
+        score_around(search, score, idle, step, &best);
     }
     return range_of(search, best.i, best.j);
 }
@@ -249,7 +290,7 @@ qgc_stats_fault qgc_stats_range_mse(const qgc_stats *stats, const qgc_quant_spec
     qgc_stats_fault fault = check_search(stats, spec);
     if (fault != QGC_STATS_OK)
         return fault;
-    search search = start_search(stats, spec);
+    search search = start_search(stats, spec, 1);
     *out = find_best(&search, squared_error);
     return QGC_STATS_OK;
 }
@@ -263,7 +304,7 @@ qgc_stats_fault qgc_stats_mean_squared_error(const qgc_stats *stats, const qgc_q
     qgc_qparams params;
     if (qgc_qparams_from_range(spec, range.lo, range.hi, &params) != QGC_QUANT_OK)
         return QGC_STATS_BAD_RANGE;
-    search search = start_search(stats, spec);
+    search search = start_search(stats, spec, 1);
     uint64_t num = stats->count - stats->nan - stats->pos_inf - stats->neg_inf;
     *out_error = squared_error(&search, range) / (double)num;
     return QGC_STATS_OK;
@@ -390,7 +431,7 @@ qgc_stats_fault qgc_stats_range_entropy(const qgc_stats *stats, const qgc_quant_
     double log_counts[QGC_STATS_MAX_BINS];
     for (uint32_t i = 0; i < stats->num_bins; ++i)
         log_counts[i] = stats->bins[i] > 0 ? natural_log((double)stats->bins[i]) : 0.0;
-    search search = start_search(stats, spec);
+    search search = start_search(stats, spec, PARTS);
     search.log_counts = log_counts;
     *out = find_best(&search, divergence);
     return QGC_STATS_OK;

@@ -529,84 +529,156 @@ static long double entropy_reference(const qgc_stats *stats, const qgc_quant_spe
     return sum;
 }
 
-/* All candidates that the header names; returns how many. */
-static int list_candidates(const qgc_stats *stats, const qgc_quant_spec *spec, qgc_range *out)
+/* A candidate: the range that is cut at |low| and |high|, in sixteenths of a bin. Symmetric: at the
+ * magnitude |high|. */
+typedef struct cut {
+    int low, high;
+} cut;
+
+/* The least and the greatest cut that the header allows. */
+static void cut_limits(const qgc_stats *stats, const qgc_quant_spec *spec, cut *widest,
+                       cut *tightest)
 {
-    int num = 0, first = stats->first, end = first + (int)stats->num_bins;
-    qgc_range full = {fminf(stats->min, 0), fmaxf(stats->max, 0)};
-    out[num++] = full;
+    int first = stats->first, end = first + (int)stats->num_bins;
     if (spec->scheme == QGC_QUANT_SYMMETRIC) {
-        int top = end > -first ? end : -first;
-        for (int k = top - 1; k > 0 && k >= first && -k <= end; --k) {
-            float m = ldexpf((float)k, stats->exp);
-            out[num++] = (qgc_range){fmaxf(full.lo, -m), fminf(full.hi, m)};
-        }
-        return num;
+        int least = first > 0 ? first : end < 0 ? -end : 0;
+        *widest = (cut){0, 16 * (end > -first ? end : -first)};
+        *tightest = (cut){0, 16 * (least > 1 ? least : 1)};
+        return;
     }
-    for (int low = first; low <= end && low <= (first > 0 ? first : 0); ++low) {
-        for (int high = end; high >= first && high >= (end < 0 ? end : 0); --high) {
-            float lo = low == first ? full.lo : ldexpf((float)low, stats->exp);
-            float hi = high == end ? full.hi : ldexpf((float)high, stats->exp);
-            if (low > first || high < end)
-                out[num++] = (qgc_range){lo, hi};
-        }
-    }
-    return num;
+    *widest = (cut){16 * first, 16 * end};
+    *tightest = (cut){16 * (first > 0 ? first
+                            : end < 0 ? end
+                                      : 0),
+                      16 * (end < 0     ? end
+                            : first > 0 ? first
+                                        : 0)};
 }
 
-/* Scores every candidate in long double. Returns the least score, and in *out_unique whether the
- * next is clearly greater. */
-static long double best_by_brute_force(const qgc_stats *stats, const qgc_quant_spec *spec,
-                                       score_reference *score, qgc_range *out, bool *out_unique)
+static qgc_range range_of_cut(const qgc_stats *stats, const qgc_quant_spec *spec, cut cut)
 {
-    qgc_range candidates[512];
-    int num = list_candidates(stats, spec, candidates);
-    long double best = INFINITY, second = INFINITY;
-    for (int i = 0; i < num; ++i) {
-        long double here = score(stats, spec, candidates[i]);
-        if (here < best) {
-            second = best;
-            best = here;
-            *out = candidates[i];
-        } else if (here < second) {
-            second = here;
+    qgc_range full = {fminf(stats->min, 0), fmaxf(stats->max, 0)};
+    float lo = ldexpf((float)cut.low, stats->exp - 4), hi = ldexpf((float)cut.high, stats->exp - 4);
+    if (spec->scheme == QGC_QUANT_SYMMETRIC)
+        return (qgc_range){fmaxf(full.lo, -hi), fminf(full.hi, hi)};
+    int first = 16 * stats->first, end = first + 16 * (int)stats->num_bins;
+    return (qgc_range){cut.low > first ? fmaxf(full.lo, lo) : full.lo,
+                       cut.high < end ? fminf(full.hi, hi) : full.hi};
+}
+
+typedef struct scored {
+    cut cut;
+    qgc_range range;
+    long double score, second; /* second: of the next best range */
+} scored;
+
+static void try_cut(const qgc_stats *stats, const qgc_quant_spec *spec, score_reference *score,
+                    cut cut, scored *best)
+{
+    qgc_range range = range_of_cut(stats, spec, cut);
+    if (range.lo == best->range.lo && range.hi == best->range.hi)
+        return;
+    long double here = score(stats, spec, range);
+    if (here < best->score)
+        *best = (scored){cut, range, here, best->score};
+    else if (here < best->second)
+        best->second = here;
+}
+
+/* Scores every cut on the grid between |from| and |to|. */
+static void try_cuts(const qgc_stats *stats, const qgc_quant_spec *spec, score_reference *score,
+                     cut from, cut to, int step, scored *best)
+{
+    for (int low = from.low; low <= to.low; low += step)
+        for (int high = from.high; high <= to.high; high += step)
+            try_cut(stats, spec, score, (cut){low, high}, best);
+}
+
+static bool is_unique(const scored *best)
+{
+    return best->second > best->score * (1 + 1e-9L) + 1e-12L;
+}
+
+/* Moves the cuts to where min and max are: further out, they change nothing. */
+static void skip_idle(const qgc_stats *stats, const qgc_quant_spec *spec, cut *widest)
+{
+    qgc_range full = range_of_cut(stats, spec, *widest);
+    for (int side = 0; side < 2; ++side) {
+        for (;;) {
+            cut next = {widest->low + (side == 0), widest->high - (side == 1)};
+            qgc_range range = range_of_cut(stats, spec, next);
+            bool changes = range.lo != full.lo || range.hi != full.hi;
+            if (changes ||
+                (side == 0 && (full.lo == 0.0f || spec->scheme == QGC_QUANT_SYMMETRIC)) ||
+                (side == 1 && full.hi == 0.0f && spec->scheme != QGC_QUANT_SYMMETRIC))
+                break;
+            *widest = next;
         }
     }
-    *out_unique = second > best * (1 + 1e-9L) + 1e-12L;
-    return best;
+}
+
+/* The search of the header in long double: all cuts at bin edges, then for mse inside the bins.
+ * Returns whether each choice was clear. */
+static bool search_reference(const qgc_stats *stats, const qgc_quant_spec *spec,
+                             score_reference *score, scored *best)
+{
+    cut widest, tightest;
+    cut_limits(stats, spec, &widest, &tightest);
+    best->cut = widest;
+    best->range = range_of_cut(stats, spec, widest);
+    best->score = score(stats, spec, best->range);
+    best->second = INFINITY;
+    try_cuts(stats, spec, score, (cut){widest.low, tightest.high}, (cut){tightest.low, widest.high},
+             16, best);
+    bool unique = is_unique(best);
+    skip_idle(stats, spec, &widest);
+    for (int step = 4; step > 0 && score == mse_reference; step /= 4) {
+        best->cut.low = best->cut.low < widest.low ? widest.low : best->cut.low;
+        best->cut.high = best->cut.high > widest.high ? widest.high : best->cut.high;
+        cut from = {best->cut.low - 4 * step, best->cut.high - 4 * step};
+        cut to = {best->cut.low + 4 * step, best->cut.high + 4 * step};
+        while (from.low < widest.low)
+            from.low += step;
+        while (from.high < tightest.high)
+            from.high += step;
+        to.low = to.low > tightest.low ? tightest.low : to.low;
+        to.high = to.high > widest.high ? widest.high : to.high;
+        best->second = INFINITY;
+        try_cuts(stats, spec, score, from, to, step, best);
+        unique = unique && is_unique(best);
+    }
+    return unique;
 }
 
 static void test_search_by_brute_force(void **state)
 {
     (void)state;
     uint32_t random = 41;
-    int num_unique[2] = {0, 0}, num_clipped[2] = {0, 0};
+    int num_unique[2] = {0, 0}, num_clipped[2] = {0, 0}, num_inside_bins = 0;
     for (int round = 0; round < 2000; ++round) {
         qgc_arena arena = {0};
         qgc_stats stats = small_record(&arena, &random);
         const qgc_quant_spec *spec = &small_specs[round % NUM_SMALL_SPECS];
         for (int entropy = 0; entropy < 2; ++entropy) {
             score_reference *score = entropy ? entropy_reference : mse_reference;
-            qgc_range range = {0, 0}, best = {0, 0};
-            bool unique;
+            qgc_range range = {0, 0};
             assert_int_equal(entropy ? qgc_stats_range_entropy(&stats, spec, &range)
                                      : qgc_stats_range_mse(&stats, spec, &range),
                              QGC_STATS_OK);
-            long double least = best_by_brute_force(&stats, spec, score, &best, &unique);
-            long double got = score(&stats, spec, range);
-            if (got > least * (1 + 1e-9L) + 1e-12L)
-                fail_msg("round %d: [%g, %g] scores %Lg, [%g, %g] %Lg", round, (double)range.lo,
-                         (double)range.hi, got, (double)best.lo, (double)best.hi, least);
-            if (unique && (range.lo != best.lo || range.hi != best.hi))
+            scored best;
+            bool unique = search_reference(&stats, spec, score, &best);
+            if (unique && (range.lo != best.range.lo || range.hi != best.range.hi))
                 fail_msg("round %d: [%g, %g], not [%g, %g]", round, (double)range.lo,
-                         (double)range.hi, (double)best.lo, (double)best.hi);
+                         (double)range.hi, (double)best.range.lo, (double)best.range.hi);
             num_unique[entropy] += unique;
             num_clipped[entropy] += range.lo > stats.min || range.hi < stats.max;
+            num_inside_bins += best.cut.low % 16 != 0 || best.cut.high % 16 != 0;
         }
         qgc_arena_destroy(&arena);
     }
     assert_true(num_unique[0] > 500 && num_unique[1] > 300);
     assert_true(num_clipped[0] > 200 && num_clipped[1] > 100);
+    assert_true(num_inside_bins > 200);
 }
 
 static void test_mean_squared_error(void **state)
