@@ -13,8 +13,8 @@ typedef struct qgc_list {
     const qgc_dim *dims; /* '?' where an item is not known */
 } qgc_list;
 
-/* The list of attribute |name| (INT, INTS or DIMS; the row need not have it) or of operand |operand|
- * (flat, rank 0 or 1). Both, or an operand of another rank, violate |rule|. */
+/* The list of attribute |name| (INT, INTS or DIMS; the row need not have it) or of operand
+ * |operand| (flat, rank 0 or 1). Both, or an operand of another rank, violate |rule|. */
 qgc_result qgc_in_list(qgc_infer *in, const char *name, uint32_t operand, int rule, qgc_list *out);
 
 /* The product of all dimensions but |skip| (UINT32_MAX: of all) in [begin, end). */

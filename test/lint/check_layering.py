@@ -23,7 +23,7 @@ RULES = [
     ("passes/*", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*"]),
     ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/*"]),
     ("runtime/ref/ref.c", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/ops.def"]),
-    ("runtime/ref/*", ["qgc/*", "base/*", "runtime/*", "ir/view.h"]),
+    ("runtime/ref/*", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/einsum.h"]),
     ("runtime/*", ["qgc/*", "base/*", "runtime/*"]),
     ("codegen/*", ["qgc/*", "base/*", "ir/*", "runtime/*", "codegen/*"]),
     ("include/qgc/*", ["qgc/*"]),
