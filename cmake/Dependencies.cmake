@@ -17,3 +17,14 @@ if(QGC_LLVM_CONFIG)
     execute_process(COMMAND ${QGC_LLVM_CONFIG} --prefix OUTPUT_VARIABLE qgc_llvm_prefix
         OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
+
+# LLVM: code generation only; no other layer sees its headers.
+if(NOT QGC_LLVM_CONFIG)
+    message(FATAL_ERROR "llvm-config not found: run tools/setup")
+endif()
+execute_process(COMMAND ${QGC_LLVM_CONFIG} --includedir OUTPUT_VARIABLE qgc_llvm_include
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${QGC_LLVM_CONFIG} --libdir OUTPUT_VARIABLE qgc_llvm_libdir
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_library(QGC_LLVM NAMES LLVM-19 LLVM HINTS ${qgc_llvm_libdir} REQUIRED)
+target_link_libraries(qgc_dependencies INTERFACE ${QGC_LLVM})

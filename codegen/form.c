@@ -1,0 +1,66 @@
+/* Changing a value's form: order of elements, sign bit, border. */
+#include "codegen/region.h"
+
+#include <string.h>
+
+/* Byte strides of (image, channel, row, column) and where the first element lies. */
+typedef struct layout {
+    int64_t n, c, h, w, first;
+} layout;
+
+static layout get_layout(const qgc_buffer *b, const int64_t *shape)
+{
+    if (b->form != QGC_BUFFER_NHWC)
+        return (layout){shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1, 0};
+    int64_t row = (b->w + b->border.left + b->border.right) * b->c;
+    return (layout){row * (b->h + b->border.top + b->border.bottom), 1, row, b->c,
+                    b->border.top * row + b->border.left * b->c};
+}
+
+/* PLAIN holds signed bytes as such, the other forms with 128 added: the top bit flips. */
+static uint8_t sign_flip(const qgc_buffer *from, const qgc_buffer *to)
+{
+    bool is_signed = from->value->type->dtype == QGC_DTYPE_I8;
+    bool from_plain = from->form == QGC_BUFFER_PLAIN, to_plain = to->form == QGC_BUFFER_PLAIN;
+    return is_signed && from_plain != to_plain ? 0x80 : 0;
+}
+
+static void copy_flat(const uint8_t *from, uint8_t *to, size_t bytes, uint8_t flip)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = from[i] ^ flip;
+}
+
+static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const layout *t,
+                     int64_t channels, int64_t width, uint8_t flip)
+{
+    if (f->c == 1 && t->c == 1) {
+        copy_flat(from, to, (size_t)(channels * width), flip);
+        return;
+    }
+    for (int64_t x = 0; x < width; x++)
+        for (int64_t c = 0; c < channels; c++)
+            to[x * t->w + c * t->c] = from[x * f->w + c * f->c] ^ flip;
+}
+
+void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
+                     uint8_t *to_data)
+{
+    const qgc_type *type = from->value->type;
+    uint8_t flip = sign_flip(from, to);
+    if (from->form != QGC_BUFFER_NHWC && to->form != QGC_BUFFER_NHWC) {
+        copy_flat(from_data, to_data, to->bytes, flip);
+        return;
+    }
+    int64_t shape[4];
+    for (int i = 0; i < 4; i++)
+        shape[i] = type->dims[i].value;
+    layout f = get_layout(from, shape), t = get_layout(to, shape);
+    const qgc_border *b = &to->border;
+    if (b->top || b->left || b->bottom || b->right)
+        memset(to_data, to->border_value, to->bytes);
+    for (int64_t n = 0; n < shape[0]; n++)
+        for (int64_t y = 0; y < shape[2]; y++)
+            copy_row(from_data + f.first + n * f.n + y * f.h, &f,
+                     to_data + t.first + n * t.n + y * t.h, &t, shape[1], shape[3], flip);
+}

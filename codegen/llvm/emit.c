@@ -1,0 +1,141 @@
+#include "codegen/llvm/emit.h"
+
+#include <string.h>
+
+void qgc_emitter_init(qgc_emitter *e, LLVMContextRef context, const char *name,
+                      const qgc_level *level)
+{
+    *e = (qgc_emitter){.level = level, .context = context};
+    e->module = LLVMModuleCreateWithNameInContext(name, context);
+    e->builder = LLVMCreateBuilderInContext(context);
+    e->i8 = LLVMInt8TypeInContext(context);
+    e->i16 = LLVMInt16TypeInContext(context);
+    e->i32 = LLVMInt32TypeInContext(context);
+    e->i64 = LLVMInt64TypeInContext(context);
+    e->f32 = LLVMFloatTypeInContext(context);
+    e->ptr = LLVMPointerTypeInContext(context, 0);
+    e->void_type = LLVMVoidTypeInContext(context);
+    e->vi8 = LLVMVectorType(e->i8, level->lanes);
+    e->vi32 = LLVMVectorType(e->i32, level->lanes);
+    e->vf32 = LLVMVectorType(e->f32, level->lanes);
+}
+
+void qgc_emitter_finish(qgc_emitter *e)
+{
+    LLVMDisposeBuilder(e->builder);
+}
+
+static void add_attribute(qgc_emitter *e, const char *key, const char *value)
+{
+    LLVMAttributeRef attribute = LLVMCreateStringAttribute(e->context, key, (unsigned)strlen(key),
+                                                           value, (unsigned)strlen(value));
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attribute);
+}
+
+void qgc_emit_function(qgc_emitter *e, const char *name, LLVMTypeRef *params, unsigned num_params)
+{
+    LLVMTypeRef type = LLVMFunctionType(e->void_type, params, num_params, false);
+    e->function = LLVMAddFunction(e->module, name, type);
+    add_attribute(e, "target-cpu", e->level->llvm_cpu);
+    add_attribute(e, "target-features", e->level->features);
+    unsigned kind = LLVMGetEnumAttributeKindForName("noalias", 7);
+    for (unsigned i = 0; i < num_params; i++)
+        if (params[i] == e->ptr)
+            LLVMAddAttributeAtIndex(e->function, i + 1,
+                                    LLVMCreateEnumAttribute(e->context, kind, 0));
+    LLVMPositionBuilderAtEnd(e->builder,
+                             LLVMAppendBasicBlockInContext(e->context, e->function, "entry"));
+}
+
+LLVMValueRef qgc_emit_i64(qgc_emitter *e, int64_t value)
+{
+    return LLVMConstInt(e->i64, (unsigned long long)value, true);
+}
+
+LLVMValueRef qgc_emit_i32(qgc_emitter *e, int32_t value)
+{
+    return LLVMConstInt(e->i32, (unsigned long long)value, true);
+}
+
+LLVMValueRef qgc_emit_f32(qgc_emitter *e, float value)
+{
+    return LLVMConstReal(e->f32, (double)value);
+}
+
+LLVMValueRef qgc_emit_splat(qgc_emitter *e, LLVMValueRef scalar, uint32_t lanes)
+{
+    LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+    LLVMValueRef one =
+        LLVMBuildInsertElement(e->builder, LLVMGetPoison(vector), scalar, qgc_emit_i32(e, 0), "");
+    LLVMValueRef mask = LLVMConstNull(LLVMVectorType(e->i32, lanes));
+    return LLVMBuildShuffleVector(e->builder, one, LLVMGetPoison(vector), mask, "");
+}
+
+LLVMValueRef qgc_emit_at(qgc_emitter *e, LLVMValueRef base, LLVMValueRef offset)
+{
+    return LLVMBuildInBoundsGEP2(e->builder, e->i8, base, &offset, 1, "");
+}
+
+LLVMValueRef qgc_emit_at_const(qgc_emitter *e, LLVMValueRef base, int64_t offset)
+{
+    return offset ? qgc_emit_at(e, base, qgc_emit_i64(e, offset)) : base;
+}
+
+LLVMValueRef qgc_emit_load(qgc_emitter *e, LLVMTypeRef type, LLVMValueRef address, unsigned align)
+{
+    LLVMValueRef value = LLVMBuildLoad2(e->builder, type, address, "");
+    LLVMSetAlignment(value, align);
+    return value;
+}
+
+void qgc_emit_store(qgc_emitter *e, LLVMValueRef value, LLVMValueRef address, unsigned align)
+{
+    LLVMSetAlignment(LLVMBuildStore(e->builder, value, address), align);
+}
+
+LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t factor)
+{
+    return LLVMBuildMul(e->builder, value, qgc_emit_i64(e, factor), "");
+}
+
+LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
+                                unsigned num_overloads, LLVMValueRef *args, unsigned num_args)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    QGC_ASSERT(id, "LLVM has no intrinsic %s", name);
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(e->module, id, overloads, num_overloads);
+    LLVMTypeRef type = LLVMGlobalGetValueType(function);
+    return LLVMBuildCall2(e->builder, type, function, args, num_args, "");
+}
+
+void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValueRef end,
+                    int64_t step)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder);
+    loop->body = LLVMAppendBasicBlockInContext(e->context, e->function, "loop");
+    loop->end = end;
+    loop->step = qgc_emit_i64(e, step);
+    LLVMBuildBr(e->builder, loop->body);
+    LLVMPositionBuilderAtEnd(e->builder, loop->body);
+    loop->phi_index = LLVMBuildPhi(e->builder, e->i64, "");
+    LLVMAddIncoming(loop->phi_index, &begin, &before, 1);
+    for (unsigned i = 0; i < loop->num_carried; i++) {
+        loop->phis[i] = LLVMBuildPhi(e->builder, LLVMTypeOf(loop->carried[i]), "");
+        LLVMAddIncoming(loop->phis[i], &loop->carried[i], &before, 1);
+        loop->carried[i] = loop->phis[i];
+    }
+    loop->index = loop->phi_index;
+}
+
+void qgc_loop_end(qgc_emitter *e, qgc_loop *loop)
+{
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->builder);
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMValueRef next = LLVMBuildAdd(e->builder, loop->index, loop->step, "");
+    LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSLT, next, loop->end, "");
+    LLVMBuildCondBr(e->builder, more, loop->body, after);
+    LLVMAddIncoming(loop->phi_index, &next, &last, 1);
+    for (unsigned i = 0; i < loop->num_carried; i++)
+        LLVMAddIncoming(loop->phis[i], &loop->carried[i], &last, 1);
+    LLVMPositionBuilderAtEnd(e->builder, after);
+}

@@ -1,0 +1,67 @@
+/* Building LLVM IR: a thin layer over the C API. One emitter, one module. */
+#ifndef QGC_CODEGEN_LLVM_EMIT_H
+#define QGC_CODEGEN_LLVM_EMIT_H
+
+#include "codegen/kernel.h"
+#include "codegen/llvm/level.h"
+
+#include <llvm-c/Core.h>
+
+typedef struct qgc_emitter {
+    const qgc_level *level;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMValueRef function; /* under construction */
+    LLVMTypeRef i8, i16, i32, i64, f32, ptr, void_type;
+    LLVMTypeRef vi32, vf32, vi8; /* of level->lanes elements */
+} qgc_emitter;
+
+void qgc_emitter_init(qgc_emitter *e, LLVMContextRef context, const char *name,
+                      const qgc_level *level);
+/* Disposes of the builder; the module goes to whoever took it. */
+void qgc_emitter_finish(qgc_emitter *e);
+
+/* Begins void name(params); positions the builder in its entry block. */
+void qgc_emit_function(qgc_emitter *e, const char *name, LLVMTypeRef *params, unsigned num_params);
+static inline LLVMValueRef qgc_emit_param(qgc_emitter *e, unsigned index)
+{
+    return LLVMGetParam(e->function, index);
+}
+
+LLVMValueRef qgc_emit_i64(qgc_emitter *e, int64_t value);
+LLVMValueRef qgc_emit_i32(qgc_emitter *e, int32_t value);
+LLVMValueRef qgc_emit_f32(qgc_emitter *e, float value);
+LLVMValueRef qgc_emit_splat(qgc_emitter *e, LLVMValueRef scalar, uint32_t lanes);
+/* base + offset bytes */
+LLVMValueRef qgc_emit_at(qgc_emitter *e, LLVMValueRef base, LLVMValueRef offset);
+LLVMValueRef qgc_emit_at_const(qgc_emitter *e, LLVMValueRef base, int64_t offset);
+LLVMValueRef qgc_emit_load(qgc_emitter *e, LLVMTypeRef type, LLVMValueRef address, unsigned align);
+void qgc_emit_store(qgc_emitter *e, LLVMValueRef value, LLVMValueRef address, unsigned align);
+LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t factor);
+/* An intrinsic by name, with its overload types. */
+LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
+                                unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
+
+/* for (index = begin; index < end; index += step), runs at least once where |begin| < |end| is
+ * known (rotated: the caller guards). |carried| values live in registers across iterations. */
+enum { QGC_MAX_CARRIED = 64 };
+typedef struct qgc_loop {
+    LLVMBasicBlockRef body;
+    LLVMValueRef index, end, step;
+    LLVMValueRef carried[QGC_MAX_CARRIED]; /* in: initial; in the body: current; after: final */
+    unsigned num_carried;
+    LLVMValueRef phi_index, phis[QGC_MAX_CARRIED];
+} qgc_loop;
+void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValueRef end,
+                    int64_t step);
+/* |loop->carried| holds the next values. */
+void qgc_loop_end(qgc_emitter *e, qgc_loop *loop);
+
+/* The kernel as a function:
+ * void name(const u8 *in, u8 *out, const s8 *weights, const i32 *start, const f32 *multipliers,
+ *           const f32 *bias, i64 row_begin, i64 row_end); start, multipliers and bias are padded to
+ * whole blocks. */
+void qgc_emit_conv(qgc_emitter *e, const qgc_conv_kernel *kernel, qgc_conv_tile tile);
+
+#endif

@@ -1,0 +1,29 @@
+/* CPU levels: what machine code may use. Any level can be forced on a host that has it. */
+#ifndef QGC_CODEGEN_LLVM_LEVEL_H
+#define QGC_CODEGEN_LLVM_LEVEL_H
+
+#include "base/str.h"
+
+/* How four u8 * s8 products are added to an i32 lane. Every way is exact modulo 2^32. */
+typedef enum qgc_dot {
+    QGC_DOT_WIDEN,   /* generic: products of i16, added pairwise in i32 (pmaddwd) */
+    QGC_DOT_VNNI256, /* vpdpbusd ymm */
+    QGC_DOT_VNNI512, /* vpdpbusd zmm */
+} qgc_dot;
+
+typedef struct qgc_level {
+    const char *name;     /* of --cpu= */
+    const char *llvm_cpu; /* LLVM's -mcpu */
+    const char *features; /* LLVM's -mattr */
+    uint32_t lanes;       /* 32-bit lanes of a vector register */
+    uint32_t registers;   /* vector registers */
+    qgc_dot dot;
+} qgc_level;
+
+/* By name, "native" being the best that this host has. NULL: no such level (or none here). */
+const qgc_level *qgc_level_find(qgc_str name);
+bool qgc_level_is_supported(const qgc_level *level);
+/* Lowest first; NULL after the last. */
+const qgc_level *qgc_level_at(size_t index);
+
+#endif

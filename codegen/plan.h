@@ -1,0 +1,79 @@
+/* A region's plan: what is computed in which order, where each value lies and how. Made from a
+ * lowered function with static shapes; prints as text; code generation and execution read nothing
+ * else.
+ *
+ * A value may lie in several forms at once. PLAIN is the graph's own: row-major, the graph's types.
+ * Kernels work on 8-bit unsigned values, a signed tensor with 128 added to values and zero points:
+ * ROWS is that in the order of PLAIN (for u8 tensors PLAIN serves), NHWC has the channels last, and
+ * a border of its zero point around each image where a kernel pads. */
+#ifndef QGC_CODEGEN_PLAN_H
+#define QGC_CODEGEN_PLAN_H
+
+#include "codegen/kernel.h"
+#include "ir/graph.h"
+
+typedef enum qgc_buffer_form { QGC_BUFFER_PLAIN, QGC_BUFFER_ROWS, QGC_BUFFER_NHWC } qgc_buffer_form;
+
+typedef struct qgc_border {
+    int64_t top, left, bottom, right;
+} qgc_border;
+
+typedef struct qgc_buffer {
+    const qgc_value *value;
+    qgc_buffer_form form;
+    int64_t n, h, w, c; /* NHWC; w counts without the border */
+    qgc_border border;
+    uint8_t border_value;
+    size_t offset, bytes;           /* in the region's arena */
+    const void *data;               /* a constant's elements: not in the arena */
+    uint32_t first_step, last_step; /* live range */
+} qgc_buffer;
+
+typedef enum qgc_step_kind {
+    QGC_STEP_REF,  /* the node's reference kernel, on PLAIN buffers */
+    QGC_STEP_FORM, /* inputs[0] into the form of output */
+    QGC_STEP_CONV, /* generated: convolution, linear or matmul with its epilogue */
+} qgc_step_kind;
+
+/* Constants of a generated convolution; in the plan's arena. */
+typedef struct qgc_conv_data {
+    int8_t *weights;    /* packed for tile */
+    int32_t *start;     /* accumulator's start, a whole number of blocks */
+    float *multipliers; /* likewise */
+    float *bias;        /* likewise; NULL where the epilogue has none */
+    qgc_conv_tile tile;
+    qgc_conv_kernel kernel;
+} qgc_conv_data;
+
+typedef struct qgc_step {
+    qgc_step_kind kind;
+    const qgc_node *node;     /* REF: the node; CONV: the accumulating one; FORM: NULL */
+    const qgc_node *epilogue; /* CONV: the requantize */
+    uint32_t num_inputs, num_outputs;
+    qgc_buffer **inputs; /* REF: one per operand, NULL where absent */
+    qgc_buffer **outputs;
+    qgc_conv_data *conv;
+    const char *why; /* REF: what kept it from a generated kernel */
+} qgc_step;
+
+typedef struct qgc_plan {
+    const qgc_func *func;
+    qgc_arena arena;
+    QGC_VEC(qgc_step *) steps;
+    QGC_VEC(qgc_buffer *) buffers;
+    qgc_buffer **params;  /* PLAIN */
+    qgc_buffer **results; /* PLAIN; may be params or constants */
+    size_t arena_bytes;   /* peak: buffers share memory when their lives do not meet */
+} qgc_plan;
+
+/* What the planner has to know of the machine. */
+typedef struct qgc_plan_target {
+    uint32_t lanes, registers; /* as qgc_level */
+} qgc_plan_target;
+
+/* NULL: reported (a dimension is no number, sizes overflow). */
+qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target);
+void qgc_plan_destroy(qgc_plan *plan);
+void qgc_plan_print(const qgc_plan *plan, qgc_text *out);
+
+#endif
