@@ -4,6 +4,7 @@
 #define QGC_RUNTIME_INTERP_H
 
 #include "ir/graph.h"
+#include "qgc/engine.h"
 #include "runtime/tensor.h"
 
 /* Called for every value as it is computed (parameters and constants too). |tensor| is borrowed for
@@ -11,8 +12,18 @@
  * the entry function. */
 typedef void qgc_watch(void *user, const qgc_value *value, const qgc_tensor *tensor);
 
+/* Executes |func| itself: true, with outputs made and *out_result set, or false: the interpreter
+ * goes on. */
+typedef bool qgc_execute(void *user, const qgc_func *func, const qgc_tensor *inputs,
+                         qgc_tensor *outputs, qgc_result *out_result);
+struct qgc_engine {
+    qgc_execute *execute;
+    void *user;
+};
+
 typedef struct qgc_interp_options {
-    qgc_watch *watch; /* or NULL */
+    const struct qgc_engine *engine; /* asked before each function, or NULL */
+    qgc_watch *watch;                /* or NULL */
     void *user;
 } qgc_interp_options;
 

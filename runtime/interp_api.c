@@ -163,8 +163,8 @@ static qgc_result match_inputs(const qgc_func *func, const qgc_tensors *inputs, 
     return QGC_OK;
 }
 
-qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_tensors *inputs,
-                          qgc_tensors *outputs)
+qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_engine *engine,
+                          const qgc_tensors *inputs, qgc_tensors *outputs)
 {
     qgc_context *context = module->context;
     const qgc_func *func = qgc_module_find_func(module, qgc_context_name(context, name));
@@ -176,7 +176,7 @@ qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_tensor
     qgc_tensor *out = QGC_NEW_ARRAY(&arena, qgc_tensor, func->num_results);
     qgc_result result = match_inputs(func, inputs, in);
     if (result == QGC_OK)
-        result = qgc_interp_run(func, in, out, NULL);
+        result = qgc_interp_run(func, in, out, &(qgc_interp_options){.engine = engine});
     for (uint32_t i = 0; i < func->num_results && result == QGC_OK; i++)
         add(outputs, qgc_name_str(func->last->operands[i].value->name), out[i]);
     qgc_arena_destroy(&arena);

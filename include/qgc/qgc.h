@@ -4,6 +4,7 @@
 
 #include "qgc/context.h"
 #include "qgc/docs.h"
+#include "qgc/engine.h"
 #include "qgc/module.h"
 #include "qgc/onnx.h"
 #include "qgc/pass.h"

@@ -2,7 +2,7 @@
 #ifndef QGC_RUN_H
 #define QGC_RUN_H
 
-#include "qgc/module.h"
+#include "qgc/engine.h"
 #include "qgc/tensor.h"
 
 #ifdef __cplusplus
@@ -36,11 +36,12 @@ QGC_API void qgc_tensors_print(qgc_context *context, const char *func, const qgc
                                FILE *out);
 QGC_API void qgc_tensors_free(qgc_tensors *tensors);
 
-/* Runs a function ("main") with the reference interpreter. Inputs are found by parameter name; a
- * single one without a name fits a function with one parameter. Each parameter needs an input, and
- * each input a parameter. |outputs| are named after the returned values. */
-QGC_API qgc_result qgc_module_run(qgc_module *module, const char *func, const qgc_tensors *inputs,
-                                  qgc_tensors *outputs);
+/* Runs a function ("main") with |engine|, or with the reference interpreter where it is NULL.
+ * Inputs are found by parameter name; a single one without a name fits a function with one
+ * parameter. Each parameter needs an input, and each input a parameter. |outputs| are named after
+ * the returned values. */
+QGC_API qgc_result qgc_module_run(qgc_module *module, const char *func, const qgc_engine *engine,
+                                  const qgc_tensors *inputs, qgc_tensors *outputs);
 
 /* Name and element type of a parameter of |func|; NULL after the last, or where there is no such
  * function. |out_dtype| may be NULL. */

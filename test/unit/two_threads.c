@@ -38,7 +38,7 @@ static void run_good(qgc_context *context, FILE *out)
     qgc_tensors inputs = {0}, outputs = {0};
     if (!module)
         return;
-    if (qgc_module_run(module, "main", &inputs, &outputs) == QGC_OK)
+    if (qgc_module_run(module, "main", NULL, &inputs, &outputs) == QGC_OK)
         qgc_tensors_print(context, "main", &outputs, out);
     qgc_tensors_free(&outputs);
     if (qgc_pipeline_run(module, "canonicalize,cse,const-fold,dce", &options) == QGC_OK)

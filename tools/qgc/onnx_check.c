@@ -146,7 +146,7 @@ static qgc_result run_set(check *c, int set)
     qgc_tensors inputs = {0}, outputs = {0};
     qgc_result result = read_inputs(c, set, &inputs);
     if (result == QGC_OK)
-        result = qgc_module_run(c->module, "main", &inputs, &outputs);
+        result = qgc_module_run(c->module, "main", NULL, &inputs, &outputs);
     if (result == QGC_OK)
         result = compare_outputs(c, set, &outputs);
     qgc_tensors_free(&inputs);

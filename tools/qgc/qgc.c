@@ -44,7 +44,11 @@ const command commands[] = {
      {{"--input", "NAME=FILE", "a tensor (.npy, .npz, .safetensors, IDX, .pb) for an input", true},
       {"--data", "FILE", "tensors for all inputs, by name", false},
       {"--func", "NAME|all", "which function (default main); all: each without inputs", false},
-      {"--engine", "ref", "what executes: ref is the reference interpreter", false},
+      {"--engine", "ref|jit", "what executes: ref is the reference interpreter, jit machine code",
+       false},
+      {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",
+       false},
+      {"--print-plan", NULL, "print the plans of the compiled functions to stderr", false},
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
       {"--split-input", NULL, "the file holds several inputs, separated by lines `// -----`",
        false},
@@ -282,14 +286,24 @@ static int dispatch(const command *c, char **argv)
     return code;
 }
 
+static int print_version(void)
+{
+    printf("qgc %s\ncpu levels:", QGC_VERSION);
+    bool supported;
+    const char *name;
+    for (size_t i = 0; (name = qgc_cpu_level(i, &supported)); i++)
+        printf(" %s%s", name, supported ? "" : " (not here)");
+    printf("\n");
+    return EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return argc > 1 ? print_help() : (print_help(), EXIT_BAD_INPUT);
     if (strcmp(name, "--version") == 0) {
-        printf("qgc %s\n", QGC_VERSION);
-        return EXIT_DONE;
+        return print_version();
     }
     for (int i = 0; i < num_commands; i++)
         if (strcmp(commands[i].name, name) == 0)

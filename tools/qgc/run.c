@@ -34,11 +34,11 @@ static qgc_result read_inputs(invocation *call, qgc_tensors *inputs)
 }
 
 static qgc_result run_func(invocation *call, qgc_module *module, const char *func,
-                           const qgc_tensors *inputs)
+                           const qgc_engine *engine, const qgc_tensors *inputs)
 {
     qgc_tensors outputs = {0};
     const char *path = get_option(call, "-o");
-    qgc_result result = qgc_module_run(module, func, inputs, &outputs);
+    qgc_result result = qgc_module_run(module, func, engine, inputs, &outputs);
     if (result == QGC_OK && path)
         result = qgc_tensors_write(call->context, path, &outputs);
     else if (result == QGC_OK)
@@ -47,29 +47,51 @@ static qgc_result run_func(invocation *call, qgc_module *module, const char *fun
     return result;
 }
 
-static qgc_result run_closed(invocation *call, qgc_module *module)
+static qgc_result run_closed(invocation *call, qgc_module *module, const qgc_engine *engine)
 {
     qgc_result result = QGC_OK;
     const qgc_tensors none = {0};
     const char *func;
     for (size_t i = 0; (func = qgc_module_closed_func(module, i)); i++)
-        if (run_func(call, module, func, &none) != QGC_OK)
+        if (run_func(call, module, func, engine, &none) != QGC_OK)
             result = QGC_FAILED;
+    return result;
+}
+
+static qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
+{
+    const char *name = get_option(call, "--engine"), *cpu = get_option(call, "--cpu");
+    bool wants_jit = name && strcmp(name, "jit") == 0;
+    if (!wants_jit && (cpu || has_option(call, "--print-plan")))
+        return qgc_context_usage_error(call->context, "--cpu and --print-plan need --engine=jit");
+    if (!wants_jit)
+        return QGC_OK;
+    qgc_result result = qgc_engine_create(module, cpu ? cpu : "native", out);
+    if (result == QGC_OK && has_option(call, "--print-plan"))
+        qgc_engine_print_plans(*out, stderr);
+    return result;
+}
+
+static qgc_result run_on(invocation *call, qgc_module *module, const qgc_engine *engine)
+{
+    const char *func = get_option(call, "--func");
+    if (func && strcmp(func, "all") == 0)
+        return run_closed(call, module, engine);
+    qgc_tensors inputs = {0};
+    qgc_result result = read_inputs(call, &inputs);
+    if (result == QGC_OK)
+        result = run_func(call, module, func ? func : "main", engine, &inputs);
+    qgc_tensors_free(&inputs);
     return result;
 }
 
 static qgc_result run_module(invocation *call, qgc_module *module)
 {
-    const char *func = get_option(call, "--func");
-    if (bind_symbols(call, module) != QGC_OK)
+    qgc_engine *engine = NULL;
+    if (bind_symbols(call, module) != QGC_OK || create_engine(call, module, &engine) != QGC_OK)
         return QGC_FAILED;
-    if (func && strcmp(func, "all") == 0)
-        return run_closed(call, module);
-    qgc_tensors inputs = {0};
-    qgc_result result = read_inputs(call, &inputs);
-    if (result == QGC_OK)
-        result = run_func(call, module, func ? func : "main", &inputs);
-    qgc_tensors_free(&inputs);
+    qgc_result result = run_on(call, module, engine);
+    qgc_engine_destroy(engine);
     return result;
 }
 
