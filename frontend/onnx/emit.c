@@ -51,6 +51,15 @@ void onnx_set_ints(onnx_import *im, qgc_node *node, const char *name, const int6
     onnx_set(im, node, name, qgc_attr_from_ints(im->arena, values, num));
 }
 
+void onnx_set_dims(onnx_import *im, qgc_node *node, const char *name, const int64_t *values,
+                   uint32_t num)
+{
+    qgc_dim *dims = QGC_NEW_ARRAY(im->arena, qgc_dim, num);
+    for (uint32_t i = 0; i < num; i++)
+        dims[i] = qgc_dim_number(values[i]);
+    onnx_set(im, node, name, (qgc_attr){.kind = QGC_ATTR_DIMS, .num = num, .dims = dims});
+}
+
 void onnx_set_int(onnx_import *im, qgc_node *node, const char *name, int64_t value)
 {
     onnx_set(im, node, name, qgc_attr_from_int(value));
@@ -298,6 +307,13 @@ qgc_value *onnx_const_ints(onnx_import *im, const int64_t *values, uint32_t num)
     qgc_tensor *tensor = new_tensor(im, QGC_DTYPE_I64, 1, num);
     if (num)
         memcpy(tensor->data, values, tensor->bytes);
+    return onnx_const(im, tensor, NULL);
+}
+
+qgc_value *onnx_scalar_int(onnx_import *im, int64_t value)
+{
+    qgc_tensor *tensor = new_tensor(im, QGC_DTYPE_I64, 0, 1);
+    memcpy(tensor->data, &value, sizeof value);
     return onnx_const(im, tensor, NULL);
 }
 

@@ -160,6 +160,8 @@ static void import_node(onnx_import *im, const qgc_onnx_node *node)
         im->row = row;
         if (result == QGC_OK && !im->reason)
             result = check_unused(im);
+        if (result == QGC_OK)
+            onnx_propagate(im);
     }
     if (im->reason)
         report_refusal(im, node);

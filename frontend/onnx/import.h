@@ -19,6 +19,8 @@ typedef enum onnx_attr_rule {
     ONNX_ATTR_NONE,
     ONNX_ATTR_INT,
     ONNX_ATTR_FLOAT,
+    ONNX_ATTR_FLOAT_FROM_INT,
+    ONNX_ATTR_DIMS, /* a list of integers that we keep as dimensions */
     ONNX_ATTR_FLAG, /* an integer 0 or 1 */
     ONNX_ATTR_INTS,
     ONNX_ATTR_WORD,  /* a string, lower-cased; |words| maps it: "onnx=ours|..." */
@@ -118,6 +120,9 @@ qgc_node *onnx_begin(onnx_import *im, const char *mnemonic, uint32_t num_operand
 void onnx_set(onnx_import *im, qgc_node *node, const char *name, qgc_attr value);
 void onnx_set_ints(onnx_import *im, qgc_node *node, const char *name, const int64_t *values,
                    uint32_t num);
+/* As DIMS. */
+void onnx_set_dims(onnx_import *im, qgc_node *node, const char *name, const int64_t *values,
+                   uint32_t num);
 void onnx_set_int(onnx_import *im, qgc_node *node, const char *name, int64_t value);
 void onnx_set_float(onnx_import *im, qgc_node *node, const char *name, float value);
 void onnx_set_flag(onnx_import *im, qgc_node *node, const char *name, bool value);
@@ -137,10 +142,15 @@ qgc_value *onnx_transpose(onnx_import *im, qgc_value *x, const int64_t *perm, ui
 /* A constant; the tensor is borrowed for the module's life. |name| may be NULL. */
 qgc_value *onnx_const(onnx_import *im, const qgc_tensor *tensor, qgc_name name);
 qgc_value *onnx_const_ints(onnx_import *im, const int64_t *values, uint32_t num);
-/* A scalar of |like|'s element type. */
+/* A scalar; integers are exact up to 2^53. */
 qgc_value *onnx_scalar(onnx_import *im, double value, qgc_dtype dtype);
+qgc_value *onnx_scalar_int(onnx_import *im, int64_t value);
 void onnx_set_content(onnx_import *im, qgc_value *value, const onnx_content *content);
 onnx_content *onnx_new_content(onnx_import *im, uint32_t rank, uint32_t num);
+
+/* What follows of the first output's elements from those of the inputs, where the node is shape
+ * arithmetic; a constant takes the output's place where all are known. */
+void onnx_propagate(onnx_import *im);
 
 /* Binds output |index| of the node; QGC_FAILED where |value| is NULL. */
 qgc_result onnx_define(onnx_import *im, uint32_t index, qgc_value *value);

@@ -39,6 +39,13 @@ static void map_attr(onnx_import *im, qgc_node *node, const onnx_attr_map *map)
     case ONNX_ATTR_INT:
         onnx_set_int(im, node, map->to, onnx_int(im, map->from, map->i));
         return;
+    case ONNX_ATTR_FLOAT_FROM_INT:
+        onnx_set_float(im, node, map->to, (float)onnx_int(im, map->from, map->i));
+        return;
+    case ONNX_ATTR_DIMS:
+        if (onnx_ints(im, map->from, &num, &ints))
+            onnx_set_dims(im, node, map->to, ints, num);
+        return;
     case ONNX_ATTR_FLAG:
         onnx_set_flag(im, node, map->to, onnx_int(im, map->from, map->i) != 0);
         return;

@@ -13,6 +13,13 @@
     {.from = (name_), .to = (to_), .rule = ONNX_ATTR_INT, .has_default = true, .i = (value_)}
 #define FLOAT_D(name_, to_, value_)                                                                \
     {.from = (name_), .to = (to_), .rule = ONNX_ATTR_FLOAT, .has_default = true, .f = (value_)}
+#define FLOAT_I(name_, to_, value_)                                                                \
+    {.from = (name_),                                                                              \
+     .to = (to_),                                                                                  \
+     .rule = ONNX_ATTR_FLOAT_FROM_INT,                                                             \
+     .has_default = true,                                                                          \
+     .i = (value_)}
+#define DIMS(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_DIMS}
 #define FLAG_D(name_, to_, value_)                                                                 \
     {.from = (name_), .to = (to_), .rule = ONNX_ATTR_FLAG, .has_default = true, .i = (value_)}
 #define INTS(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_INTS}
