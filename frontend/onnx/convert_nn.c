@@ -25,7 +25,7 @@ static void map_ints(onnx_import *im, qgc_node *node, const char *from, const ch
 }
 
 /* Strides, dilations and padding; `pads` counts only without auto_pad. */
-static void set_window(onnx_import *im, qgc_node *node)
+void onnx_set_window(onnx_import *im, qgc_node *node)
 {
     const char *word = auto_pad(im);
     bool has_pads = onnx_has(im, "pads");
@@ -70,7 +70,7 @@ static qgc_node *begin_conv(onnx_import *im, const char *stem)
         return NULL;
     const char *mnemonic = qgc_arena_printf(im->arena, "%s%ud", stem, rank);
     qgc_node *node = onnx_begin(im, mnemonic, 3, operands, 1);
-    set_window(im, node);
+    onnx_set_window(im, node);
     onnx_set_int(im, node, "groups", onnx_int(im, "group", 1));
     return node;
 }
@@ -100,7 +100,7 @@ static qgc_node *begin_pool(onnx_import *im, const char *mnemonic, uint32_t num_
     qgc_value *x = onnx_need(im, 0);
     qgc_node *node = x ? onnx_begin(im, mnemonic, 1, &x, num_results) : NULL;
     map_ints(im, node, "kernel_shape", "kernel");
-    set_window(im, node);
+    onnx_set_window(im, node);
     if (onnx_int(im, "ceil_mode", 0))
         onnx_set_flag(im, node, "ceil_mode", true);
     return node;

@@ -199,7 +199,8 @@ static qgc_result infer(onnx_import *im, qgc_node *node)
         if (!node->operands[i].value && row->arity == QGC_ONE)
             return onnx_refuse(im, "%s: operand %s is missing", op->mnemonic, row->name);
     }
-    if (im->node->num_outputs && im->node->outputs[0] && node->num_results)
+    if (im->node->num_outputs && im->node->outputs[0] && node->num_results &&
+        !node->results[0].type)
         node->results[0].type = onnx_declared(im, im->node->outputs[0]);
     if (qgc_node_infer(node, types, false) != QGC_OK)
         return take_reason(im, reported);
@@ -262,6 +263,7 @@ qgc_value *onnx_end(onnx_import *im, qgc_node *node)
 {
     if (!node || im->reason)
         return NULL;
+    qgc_node_move_before(node, NULL); /* behind operands that came after it */
     node->scope = scope_of(im);
     if (infer(im, node) != QGC_OK)
         return NULL;
@@ -332,6 +334,18 @@ qgc_value *onnx_scalar(onnx_import *im, double value, qgc_dtype dtype)
 }
 
 /* ---- common nodes ---- */
+
+const qgc_type *onnx_broadcast_type(onnx_import *im, const qgc_value *a, const qgc_value *b)
+{
+    qgc_infer in = {.context = im->context, .arena = im->arena};
+    qgc_dim dims[QGC_MAX_RANK];
+    uint32_t rank;
+    if (!qgc_broadcast(&in, a->type, b->type, &rank, dims)) {
+        onnx_refuse(im, "the shapes do not broadcast");
+        return NULL;
+    }
+    return qgc_type_get(&im->context->types, a->type->dtype, rank, dims);
+}
 
 qgc_value *onnx_unary(onnx_import *im, const char *mnemonic, qgc_value *x)
 {

@@ -156,6 +156,11 @@ void onnx_propagate(onnx_import *im);
 qgc_result onnx_define(onnx_import *im, uint32_t index, qgc_value *value);
 bool onnx_wants_output(const onnx_import *im, uint32_t index);
 
+/* Strides, dilations, padding and auto_pad of the node's attributes; for convolutions and pools. */
+void onnx_set_window(onnx_import *im, qgc_node *node);
+/* The type of |a| op |b|, with a's element type; NULL: they do not broadcast. */
+const qgc_type *onnx_broadcast_type(onnx_import *im, const qgc_value *a, const qgc_value *b);
+
 /* A row without a function. */
 qgc_result onnx_convert_row(onnx_import *im);
 /* The nodes of a graph, in place (the model's, or a branch of a constant `If`). */

@@ -6,6 +6,7 @@
 #define CONVERT(op, since, until, function, ignored) onnx_convert function;
 #define ROW(op, since, until, ...)
 #define REFUSE(op, reason)
+#define MICROSOFT(op, function, ignored) onnx_convert function;
 #include "frontend/onnx/ops.def"
 
 #define INT(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_INT}
@@ -39,6 +40,13 @@ static const onnx_row rows[] = {
      .ignored = (ignored_)},
 #define ROW(op_, since_, until_, ...)                                                              \
     {.op = (op_), .domain = "", .since = (since_), .until = (until_), __VA_ARGS__},
+#define MICROSOFT(op_, function_, ignored_)                                                        \
+    {.op = (op_),                                                                                  \
+     .domain = "com.microsoft",                                                                    \
+     .since = 1,                                                                                   \
+     .until = NEWEST,                                                                              \
+     .convert = function_,                                                                         \
+     .ignored = (ignored_)},
 #define REFUSE(op_, reason_)                                                                       \
     {.op = (op_), .domain = "", .since = 1, .until = NEWEST, .refused = (reason_)},
 #include "frontend/onnx/ops.def"
