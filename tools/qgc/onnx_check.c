@@ -179,8 +179,9 @@ int run_onnx_check(invocation *call)
                .rtol = tolerance(call, "--rtol", 1e-3),
                .atol = tolerance(call, "--atol", 1e-7)};
     char path[4096];
+    const char *model = get_option(call, "--model");
     snprintf(path, sizeof path, "%s/model.onnx", call->files[0]);
-    c.module = qgc_module_read(call->context, path);
+    c.module = qgc_module_read(call->context, model ? model : path);
     qgc_result result = c.module ? run_sets(&c) : QGC_FAILED;
     qgc_module_destroy(c.module);
     if (result != QGC_OK)
