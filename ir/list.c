@@ -1,14 +1,23 @@
 #include "ir/list.h"
 
+#include "ir/contents.h"
+
 enum { MAX_ITEMS = 65536 }; /* longer lists of unknown items are treated as of unknown length */
+
+static bool are_numbers(const qgc_list *list)
+{
+    for (uint32_t i = 0; i < list->num; i++)
+        if (!qgc_dim_is_number(list->dims[i]))
+            return false;
+    return true;
+}
 
 static void list_of_attr(qgc_infer *in, const qgc_attr *attr, const char *name, qgc_list *out)
 {
     *out = (qgc_list){.given = true, .has_num = true, .is_number = true, .num = attr->num};
     if (attr->kind == QGC_ATTR_DIMS) {
         out->dims = qgc_in_dims(in, name, &out->num);
-        for (uint32_t i = 0; i < out->num; i++)
-            out->is_number &= qgc_dim_is_number(out->dims[i]);
+        out->is_number = are_numbers(out);
         return;
     }
     bool is_one = attr->kind == QGC_ATTR_INT;
@@ -25,6 +34,12 @@ static void list_of_operand(qgc_infer *in, uint32_t operand, qgc_list *out)
     const int64_t *ints = NULL;
     *out = (qgc_list){.given = true, .has_num = true, .num = 1};
     out->is_number = qgc_in_const_ints(in, operand, &out->num, &ints);
+    if (!out->is_number &&
+        qgc_value_contents(in->context, in->arena, in->node->operands[operand].value, &out->num,
+                           &out->dims)) {
+        out->is_number = are_numbers(out);
+        return;
+    }
     if (!out->is_number && type->rank) {
         qgc_dim length = type->dims[0];
         out->has_num = qgc_dim_is_number(length) && length.value <= MAX_ITEMS;
