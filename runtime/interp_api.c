@@ -4,8 +4,10 @@
 #include "runtime/interp.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
+#include "runtime/ref/ref.h"
 #include "runtime/safetensors.h"
 
+#include <math.h>
 #include <string.h>
 
 /* qgc_tensors.owner: holds names and the growing array. */
@@ -109,22 +111,43 @@ qgc_result qgc_tensors_write(qgc_context *context, const char *path, const qgc_t
     return qgc_npy_write(diag, path, &tensors->items[0].tensor);
 }
 
+/* NaNs compare equal whatever their bits, so they print alike: which one an operation gives depends
+ * on the machine. */
+static void make_nans_equal(qgc_tensor *t)
+{
+    size_t num = qgc_tensor_count(t);
+    for (size_t i = 0; i < num; i++) {
+        if (t->dtype == QGC_DTYPE_F64 && isnan(((double *)t->data)[i]))
+            ((double *)t->data)[i] = NAN;
+        else if (t->dtype != QGC_DTYPE_F64 && isnan(qgc_get_f32(t, i)))
+            qgc_set_f32(t, i, NAN);
+    }
+}
+
+static void print_one(qgc_context *context, const char *func, const qgc_run_tensor *item, FILE *out)
+{
+    qgc_arena arena = {0};
+    qgc_tensor tensor = item->tensor;
+    if (qgc_dtype_get_kind(tensor.dtype) == QGC_FLOAT && tensor.bytes) {
+        tensor.data = memcpy(qgc_arena_alloc(&arena, tensor.bytes), tensor.data, tensor.bytes);
+        make_nans_equal(&tensor);
+    }
+    qgc_text text = {.arena = &arena};
+    qgc_text_printf(&text, "@%s.", func);
+    qgc_value_name_print(&text, qgc_context_name(context, item->name));
+    qgc_text_puts(&text, " = ");
+    qgc_tensor_print(&text, &tensor);
+    qgc_text_puts(&text, " : ");
+    qgc_type_print(&text, qgc_type_of_tensor(&context->types, &tensor));
+    fprintf(out, "%s\n", text.data);
+    qgc_arena_destroy(&arena);
+}
+
 void qgc_tensors_print(qgc_context *context, const char *func, const qgc_tensors *tensors,
                        FILE *out)
 {
-    for (size_t i = 0; i < tensors->num; i++) {
-        qgc_arena arena = {0};
-        qgc_text text = {.arena = &arena};
-        const qgc_tensor *tensor = &tensors->items[i].tensor;
-        qgc_text_printf(&text, "@%s.", func);
-        qgc_value_name_print(&text, qgc_context_name(context, tensors->items[i].name));
-        qgc_text_puts(&text, " = ");
-        qgc_tensor_print(&text, tensor);
-        qgc_text_puts(&text, " : ");
-        qgc_type_print(&text, qgc_type_of_tensor(&context->types, tensor));
-        fprintf(out, "%s\n", text.data);
-        qgc_arena_destroy(&arena);
-    }
+    for (size_t i = 0; i < tensors->num; i++)
+        print_one(context, func, &tensors->items[i], out);
 }
 
 static const qgc_tensor *find_input(const qgc_func *func, const qgc_value *param,
