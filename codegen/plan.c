@@ -169,13 +169,54 @@ static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why)
         step->outputs[i] = qgc_planner_plain(p, &node->results[i]);
 }
 
+qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
+                                 uint32_t num_inputs, uint32_t num_outputs)
+{
+    qgc_step *step = qgc_planner_add_step(p, QGC_STEP_KERNEL, num_inputs, num_outputs);
+    kernel->name = qgc_arena_printf(&p->plan->arena, "kernel%zu", p->plan->steps.size);
+    step->node = node;
+    step->kernel = kernel;
+    return step;
+}
+
+void qgc_planner_take(qgc_planner *p, const qgc_node *node)
+{
+    *qgc_map_at(&p->done, node) = (void *)node;
+}
+
+void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size)
+{
+    size_t bytes;
+    QGC_ASSERT(qgc_checked_mul(num, size, &bytes), "%zu * %zu constants", num, size);
+    uintptr_t address = (uintptr_t)qgc_arena_alloc(&p->plan->arena, bytes + ALIGN);
+    return (void *)((address + ALIGN - 1) / ALIGN * ALIGN);
+}
+
+/* Asks the planners in turn; the last reason given is the most specific. */
+static const char *plan_kernel(qgc_planner *p, const qgc_node *node)
+{
+    static const char *(*const planners[])(qgc_planner *, const qgc_node *) = {
+#define QGC_KERNEL(id, name, planner, emitter) planner,
+#include "codegen/kernels.def"
+    };
+    const char *why = "";
+    for (size_t i = 0; i < sizeof planners / sizeof *planners; i++) {
+        const char *reason = planners[i](p, node);
+        if (!reason)
+            return NULL;
+        if (reason[0])
+            why = reason;
+    }
+    return why;
+}
+
 static void plan_node(qgc_planner *p, const qgc_node *node)
 {
     if (qgc_op(node->op)->traits & (QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR))
         return;
     if (qgc_map_get(&p->done, node))
         return;
-    const char *why = qgc_plan_conv(p, node);
+    const char *why = plan_kernel(p, node);
     if (why)
         plan_ref(p, node, why);
 }
@@ -338,29 +379,30 @@ static void print_buffers(qgc_buffer *const *buffers, uint32_t num, qgc_text *ou
     }
 }
 
-static void print_conv(const qgc_step *step, qgc_text *out)
+static const char *step_name(const qgc_step *step)
 {
-    const qgc_conv_kernel *k = &step->conv->kernel;
-    qgc_text_printf(
-        out, " {rows = %lld, width = %lld, channels = %lld, runs = %lldx%lld, tile = %ux%u}",
-        (long long)k->num_rows, (long long)k->out_w, (long long)k->out_c, (long long)k->num_runs,
-        (long long)k->run_steps * 4, step->conv->tile.pixels, step->conv->tile.vectors);
+    static const char *const kernels[] = {
+#define QGC_KERNEL(id, name, planner, emitter) name,
+#include "codegen/kernels.def"
+    };
+    if (step->kind == QGC_STEP_KERNEL)
+        return kernels[step->kernel->kind];
+    return step->kind == QGC_STEP_REF ? "ref" : "form";
 }
 
 void qgc_plan_print(const qgc_plan *plan, qgc_text *out)
 {
-    static const char *const names[] = {"ref", "form", "conv"};
     qgc_text_printf(out, "plan @%s {arena = %zu}\n", plan->func->name->data, plan->arena_bytes);
     for (size_t i = 0; i < plan->steps.size; i++) {
         const qgc_step *step = plan->steps.data[i];
         qgc_text_putc(out, ' ');
         print_buffers(step->outputs, step->num_outputs, out);
-        qgc_text_printf(out, " = %s", names[step->kind]);
+        qgc_text_printf(out, " = %s", step_name(step));
         if (step->kind == QGC_STEP_REF)
             qgc_text_printf(out, " %s", qgc_op(step->node->op)->mnemonic);
         print_buffers(step->inputs, step->num_inputs, out);
-        if (step->kind == QGC_STEP_CONV)
-            print_conv(step, out);
+        if (step->note)
+            qgc_text_printf(out, " {%s}", step->note);
         if (step->why && step->why[0])
             qgc_text_printf(out, "  // %s", step->why);
         qgc_text_putc(out, '\n');

@@ -30,30 +30,20 @@ typedef struct qgc_buffer {
 } qgc_buffer;
 
 typedef enum qgc_step_kind {
-    QGC_STEP_REF,  /* the node's reference kernel, on PLAIN buffers */
-    QGC_STEP_FORM, /* inputs[0] into the form of output */
-    QGC_STEP_CONV, /* generated: convolution, linear or matmul with its epilogue */
+    QGC_STEP_REF,    /* the node's reference kernel, on PLAIN buffers */
+    QGC_STEP_FORM,   /* inputs[0] into the form of output */
+    QGC_STEP_KERNEL, /* a generated kernel */
 } qgc_step_kind;
-
-/* Constants of a generated convolution; in the plan's arena. */
-typedef struct qgc_conv_data {
-    int8_t *weights;    /* packed for tile */
-    int32_t *start;     /* accumulator's start, a whole number of blocks */
-    float *multipliers; /* likewise */
-    float *bias;        /* likewise; NULL where the epilogue has none */
-    qgc_conv_tile tile;
-    qgc_conv_kernel kernel;
-} qgc_conv_data;
 
 typedef struct qgc_step {
     qgc_step_kind kind;
-    const qgc_node *node;     /* REF: the node; CONV: the accumulating one; FORM: NULL */
-    const qgc_node *epilogue; /* CONV: the requantize */
+    const qgc_node *node; /* REF: the node; KERNEL: its first one; FORM: NULL */
     uint32_t num_inputs, num_outputs;
     qgc_buffer **inputs; /* REF: one per operand, NULL where absent */
     qgc_buffer **outputs;
-    qgc_conv_data *conv;
-    const char *why; /* REF: what kept it from a generated kernel */
+    const qgc_kernel *kernel; /* KERNEL */
+    const char *note;         /* KERNEL: its parameters, for the printed plan */
+    const char *why;          /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;
 
 typedef struct qgc_plan {

@@ -147,35 +147,29 @@ static int8_t weight_at(const weights *w, int64_t out, int64_t run, int64_t k)
     return (int8_t)(w->shift ? bytes[index] - w->shift : ((const int8_t *)bytes)[index]);
 }
 
-static uint32_t block_vectors(const qgc_conv_data *d, uint32_t lanes, int64_t first)
+static uint32_t block_vectors(const qgc_conv_kernel *k, uint32_t lanes, int64_t first)
 {
-    int64_t left = d->kernel.out_c - first;
-    int64_t vectors = (left + lanes - 1) / lanes;
-    return vectors < d->tile.vectors ? (uint32_t)vectors : d->tile.vectors;
+    int64_t vectors = (k->out_c - first + lanes - 1) / lanes;
+    return vectors < k->tile_vectors ? (uint32_t)vectors : k->tile_vectors;
 }
 
-/* Whole vectors are loaded from here. */
-static void *alloc_aligned(qgc_arena *arena, size_t num, size_t size)
+/* Channels padded to whole blocks. */
+static size_t padded_channels(const qgc_planner *p, const qgc_conv_kernel *k)
 {
-    enum { ALIGN = 64 };
-    size_t bytes;
-    QGC_ASSERT(qgc_checked_mul(num, size, &bytes), "%zu * %zu weights", num, size);
-    uintptr_t address = (uintptr_t)qgc_arena_alloc(arena, bytes + ALIGN);
-    return (void *)((address + ALIGN - 1) / ALIGN * ALIGN);
+    int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
+    return (size_t)((k->out_c + block - 1) / block * block);
 }
 
-static void pack(qgc_planner *p, const weights *w, int64_t run_bytes, qgc_conv_data *d,
+static void pack(qgc_planner *p, const weights *w, int64_t run_bytes, qgc_conv_kernel *k,
                  int32_t *sums)
 {
     uint32_t lanes = p->target->lanes;
-    const qgc_conv_kernel *k = &d->kernel;
-    int64_t block = (int64_t)d->tile.vectors * lanes;
-    size_t padded = (size_t)((k->out_c + block - 1) / block * block);
-    d->weights = alloc_aligned(&p->plan->arena, padded * 4, (size_t)(k->num_runs * k->run_steps));
-    int8_t *to = d->weights;
+    int64_t block = (int64_t)k->tile_vectors * lanes, steps = k->num_runs * k->run_steps;
+    int8_t *to = qgc_planner_constant(p, padded_channels(p, k) * 4, (size_t)steps);
+    k->base.constants[QGC_CONV_WEIGHTS] = to;
     for (int64_t first = 0; first < k->out_c; first += block) {
-        int64_t width = (int64_t)block_vectors(d, lanes, first) * lanes;
-        for (int64_t i = 0; i < k->num_runs * k->run_steps; i++)
+        int64_t width = (int64_t)block_vectors(k, lanes, first) * lanes;
+        for (int64_t i = 0; i < steps; i++)
             for (int64_t lane = 0; lane < width; lane++)
                 for (int64_t b = 0; b < 4; b++, to++) {
                     int64_t byte = i % k->run_steps * 4 + b, out = first + lane;
@@ -187,30 +181,28 @@ static void pack(qgc_planner *p, const weights *w, int64_t run_bytes, qgc_conv_d
     }
 }
 
-static float *channel_list(qgc_planner *p, size_t padded, const qgc_tensor *list, float value,
-                           int64_t channels)
+static float *channel_list(qgc_planner *p, const qgc_conv_kernel *k, const qgc_tensor *list,
+                           float value)
 {
-    float *out = QGC_NEW_ARRAY(&p->plan->arena, float, padded);
-    for (int64_t i = 0; i < channels; i++)
+    float *out = qgc_planner_constant(p, padded_channels(p, k), sizeof *out);
+    for (int64_t i = 0; i < k->out_c; i++)
         out[i] = list ? ((const float *)list->data)[i] : value;
     return out;
 }
 
-static void fill_data(qgc_planner *p, const match *m, int64_t run_bytes, qgc_conv_data *d)
+static void fill_constants(qgc_planner *p, const match *m, int64_t run_bytes, qgc_conv_kernel *k)
 {
-    int64_t channels = d->kernel.out_c, block = (int64_t)d->tile.vectors * p->target->lanes;
-    size_t padded = (size_t)((channels + block - 1) / block * block);
-    int32_t *sums = QGC_NEW_ARRAY(&p->plan->arena, int32_t, padded);
-    pack(p, &m->w, run_bytes, d, sums);
-    d->start = sums;
-    for (int64_t i = 0; i < channels; i++) {
+    int32_t *start = qgc_planner_constant(p, padded_channels(p, k), sizeof *start);
+    pack(p, &m->w, run_bytes, k, start);
+    for (int64_t i = 0; i < k->out_c; i++) {
         uint32_t bias = m->bias ? (uint32_t)((const int32_t *)m->bias->data)[i] : 0;
-        d->start[i] = (int32_t)(bias - (uint32_t)m->x_zero_point * (uint32_t)sums[i]);
+        start[i] = (int32_t)(bias - (uint32_t)m->x_zero_point * (uint32_t)start[i]);
     }
-    d->multipliers = channel_list(p, padded, m->multipliers, m->multiplier, channels);
-    d->kernel.epilogue.has_bias = m->c_list || m->c != 0.0f;
-    if (d->kernel.epilogue.has_bias)
-        d->bias = channel_list(p, padded, m->c_list, m->c, channels);
+    k->base.constants[QGC_CONV_START] = start;
+    k->base.constants[QGC_CONV_MULTIPLIERS] = channel_list(p, k, m->multipliers, m->multiplier);
+    k->epilogue.has_bias = m->c_list || m->c != 0.0f;
+    if (k->epilogue.has_bias)
+        k->base.constants[QGC_CONV_BIAS] = channel_list(p, k, m->c_list, m->c);
 }
 
 static qgc_epilogue make_epilogue(const qgc_node *node)
@@ -225,39 +217,37 @@ static qgc_epilogue make_epilogue(const qgc_node *node)
 }
 
 /* Balanced for the registers: accumulators + weights + two temporaries. */
-static qgc_conv_tile choose_tile(const qgc_planner *p, int64_t out_c)
+static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
 {
     uint32_t lanes = p->target->lanes, registers = p->target->registers;
     uint32_t most = registers >= 32 ? 4 : 2, limit = registers >= 32 ? 6 : 5;
-    uint32_t vectors = (uint32_t)((out_c + lanes - 1) / lanes);
-    vectors = vectors < most ? vectors : most;
-    uint32_t pixels = (registers - 2 - vectors) / vectors;
-    return (qgc_conv_tile){vectors, pixels < limit ? pixels : limit};
+    uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes);
+    k->tile_vectors = vectors < most ? vectors : most;
+    uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
+    k->tile_pixels = pixels < limit ? pixels : limit;
 }
 
-static qgc_conv_data *make_data(qgc_planner *p, const match *m, const qgc_conv_kernel *kernel,
-                                int64_t run_bytes)
+static void add_step(qgc_planner *p, const match *m, qgc_buffer *in, qgc_buffer *out,
+                     int64_t run_bytes, qgc_conv_kernel kernel)
 {
-    qgc_conv_data *d = QGC_NEW(&p->plan->arena, qgc_conv_data);
-    d->kernel = *kernel;
-    d->kernel.name = qgc_arena_printf(&p->plan->arena, "kernel%zu", p->plan->steps.size);
-    d->kernel.run_steps = (run_bytes + 3) / 4;
-    d->kernel.epilogue = make_epilogue(m->epilogue);
-    d->tile = choose_tile(p, kernel->out_c);
-    fill_data(p, m, run_bytes, d);
-    return d;
-}
-
-static void finish(qgc_planner *p, const match *m, qgc_buffer *in, qgc_buffer *out,
-                   qgc_conv_data *data)
-{
-    qgc_step *step = qgc_planner_add_step(p, QGC_STEP_CONV, 1, 1);
-    step->node = m->node;
-    step->epilogue = m->epilogue;
+    qgc_arena *arena = &p->plan->arena;
+    qgc_conv_kernel *k = QGC_NEW(arena, qgc_conv_kernel);
+    *k = kernel;
+    k->base.kind = QGC_KERNEL_CONV;
+    k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
+    k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
+    k->run_steps = (run_bytes + 3) / 4;
+    k->epilogue = make_epilogue(m->epilogue);
+    choose_tile(p, k);
+    fill_constants(p, m, run_bytes, k);
+    qgc_step *step = qgc_planner_add_kernel(p, m->node, &k->base, 1, 1);
     step->inputs[0] = in;
     step->outputs[0] = out;
-    step->conv = data;
-    *qgc_map_at(&p->done, m->epilogue) = step;
+    step->note = qgc_arena_printf(
+        arena, "rows = %lld, width = %lld, channels = %lld, runs = %lldx%lld, tile = %ux%u",
+        (long long)k->base.units, (long long)k->out_w, (long long)k->out_c, (long long)k->num_runs,
+        (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors);
+    qgc_planner_take(p, m->epilogue);
 }
 
 /* ---- linear ---- */
@@ -281,7 +271,7 @@ static const char *plan_linear(qgc_planner *p, const qgc_node *node)
     if (!bytes || !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
         return "it is empty";
     int64_t *offsets = QGC_NEW(&p->plan->arena, int64_t);
-    qgc_conv_kernel k = {.num_rows = 1,
+    qgc_conv_kernel k = {.base.units = 1,
                          .rows_per_image = 1,
                          .out_w = num_x / m.w.in_c,
                          .out_c = m.w.out_c,
@@ -293,8 +283,7 @@ static const char *plan_linear(qgc_planner *p, const qgc_node *node)
                          .num_runs = 1,
                          .run_offsets = offsets};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
-    qgc_conv_data *data = make_data(p, &m, &k, m.w.in_c);
-    finish(p, &m, in, qgc_planner_new_rows(p, &m.epilogue->results[0]), data);
+    add_step(p, &m, in, qgc_planner_new_rows(p, &m.epilogue->results[0]), m.w.in_c, k);
     return NULL;
 }
 
@@ -380,7 +369,7 @@ static const char *plan_conv2d(qgc_planner *p, const qgc_node *node)
     bool padded = win.border.top || win.border.left || win.border.bottom || win.border.right;
     qgc_buffer *in = qgc_planner_nhwc(p, m.x, win.border, (uint8_t)(padded ? m.x_zero_point : 0));
     int64_t row_bytes = (in->w + in->border.left + in->border.right) * in->c;
-    qgc_conv_kernel k = {.num_rows = y->dims[0].value * y->dims[2].value,
+    qgc_conv_kernel k = {.base.units = y->dims[0].value * y->dims[2].value,
                          .rows_per_image = y->dims[2].value,
                          .out_w = y->dims[3].value,
                          .out_c = m.w.out_c,
@@ -391,9 +380,9 @@ static const char *plan_conv2d(qgc_planner *p, const qgc_node *node)
                          .out_pixel = m.w.out_c,
                          .num_runs = num_runs,
                          .run_offsets = run_offsets(p, &m, &win, row_bytes, num_runs)};
-    qgc_conv_data *data = make_data(p, &m, &k, run_bytes);
     qgc_border none = {0};
-    finish(p, &m, in, qgc_planner_new_nhwc(p, &m.epilogue->results[0], none, 0), data);
+    qgc_buffer *out = qgc_planner_new_nhwc(p, &m.epilogue->results[0], none, 0);
+    add_step(p, &m, in, out, run_bytes, k);
     return NULL;
 }
 

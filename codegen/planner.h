@@ -25,8 +25,17 @@ qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value);
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                                  uint8_t border_value);
 
-/* NULL: |node| has become a generated convolution (or linear), together with its requantize. Else
- * why not; "" where the node is nothing of that kind. */
-const char *qgc_plan_conv(qgc_planner *p, const qgc_node *node);
+/* A step of a generated kernel; |kernel|'s name is set. */
+qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
+                                 uint32_t num_inputs, uint32_t num_outputs);
+/* |node| goes with the step that has just been added. */
+void qgc_planner_take(qgc_planner *p, const qgc_node *node);
+/* Constants that whole vectors are loaded from: 64-byte aligned, zeroed, in the plan's arena. */
+void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size);
+
+/* Planners: NULL, or why not. */
+#define QGC_KERNEL(id, name, planner, emitter)                                                     \
+    const char *planner(qgc_planner *p, const qgc_node *node);
+#include "codegen/kernels.def"
 
 #endif

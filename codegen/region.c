@@ -5,16 +5,11 @@
 
 #include <string.h>
 
-/* As qgc_emit_conv makes it. */
-typedef void conv_fn(const uint8_t *in, uint8_t *out, const int8_t *weights, const int32_t *start,
-                     const float *multipliers, const float *bias, int64_t row_begin,
-                     int64_t row_end);
-
 struct qgc_region {
     qgc_plan *plan;
     qgc_jit *jit;
-    conv_fn **kernels; /* one per step; NULL where it is not generated */
-    qgc_tensor memory; /* the plan's arena */
+    qgc_kernel_fn **kernels; /* one per step; NULL where it is not generated */
+    qgc_tensor memory;       /* the plan's arena */
 };
 
 static qgc_context *context_of(const qgc_region *region)
@@ -24,29 +19,40 @@ static qgc_context *context_of(const qgc_region *region)
 
 /* ---- compiling ---- */
 
-static qgc_result compile_kernels(qgc_region *region, const qgc_level *level)
+static void emit_all(qgc_emitter *e, const qgc_plan *plan)
 {
-    qgc_plan *plan = region->plan;
-    size_t num = 0;
-    qgc_emitter e;
-    QGC_TRY(qgc_jit_create(&context_of(region)->diag, level, &region->jit));
-    qgc_jit_begin(region->jit, plan->func->name->data, &e);
-    for (size_t i = 0; i < plan->steps.size; i++)
-        if (plan->steps.data[i]->kind == QGC_STEP_CONV) {
-            const qgc_conv_data *conv = plan->steps.data[i]->conv;
-            qgc_emit_conv(&e, &conv->kernel, conv->tile);
-            num++;
-        }
-    QGC_TRY(qgc_jit_add(region->jit, &e, "function(early-cse,instcombine<no-verify-fixpoint>)"));
-    for (size_t i = 0; num && i < plan->steps.size; i++) {
-        if (plan->steps.data[i]->kind != QGC_STEP_CONV)
-            continue;
-        void *address = qgc_jit_find(region->jit, plan->steps.data[i]->conv->kernel.name);
-        if (!address)
+    static qgc_emit_fn *const emitters[] = {
+#define QGC_KERNEL(id, name, planner, emitter) emitter,
+#include "codegen/kernels.def"
+    };
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        const qgc_kernel *kernel = plan->steps.data[i]->kernel;
+        if (kernel)
+            emitters[kernel->kind](e, kernel);
+    }
+}
+
+static qgc_result find_all(qgc_region *region)
+{
+    const qgc_plan *plan = region->plan;
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        const qgc_kernel *kernel = plan->steps.data[i]->kernel;
+        void *address = kernel ? qgc_jit_find(region->jit, kernel->name) : NULL;
+        if (kernel && !address)
             return QGC_FAILED;
         memcpy(&region->kernels[i], &address, sizeof address);
     }
     return QGC_OK;
+}
+
+static qgc_result compile_kernels(qgc_region *region, const qgc_level *level)
+{
+    qgc_emitter e;
+    QGC_TRY(qgc_jit_create(&context_of(region)->diag, level, &region->jit));
+    qgc_jit_begin(region->jit, region->plan->func->name->data, &e);
+    emit_all(&e, region->plan);
+    QGC_TRY(qgc_jit_add(region->jit, &e, "function(early-cse,instcombine<no-verify-fixpoint>)"));
+    return find_all(region);
 }
 
 static qgc_result compile(qgc_region *region, const qgc_level *level)
@@ -54,7 +60,7 @@ static qgc_result compile(qgc_region *region, const qgc_level *level)
     qgc_plan *plan = region->plan;
     int64_t bytes = (int64_t)plan->arena_bytes;
     QGC_TRY(qgc_tensor_create(&context_of(region)->diag, QGC_DTYPE_U8, 1, &bytes, &region->memory));
-    region->kernels = QGC_NEW_ARRAY(&plan->arena, conv_fn *, plan->steps.size);
+    region->kernels = QGC_NEW_ARRAY(&plan->arena, qgc_kernel_fn *, plan->steps.size);
     return compile_kernels(region, level);
 }
 
@@ -133,11 +139,19 @@ static qgc_result run_ref(qgc_region *region, const qgc_step *step)
     return result;
 }
 
-static void run_conv(const qgc_region *region, const qgc_step *step, conv_fn *kernel)
+static void run_kernel(const qgc_region *region, const qgc_step *step, qgc_kernel_fn *kernel)
 {
-    const qgc_conv_data *d = step->conv;
-    kernel(data_of(region, step->inputs[0]), data_of(region, step->outputs[0]), d->weights,
-           d->start, d->multipliers, d->bias, 0, d->kernel.num_rows);
+    enum { MAX_BUFFERS = 16 };
+    const void *in[MAX_BUFFERS];
+    void *out[MAX_BUFFERS];
+    QGC_ASSERT(step->num_inputs <= MAX_BUFFERS && step->num_outputs <= MAX_BUFFERS,
+               "%u + %u buffers", step->num_inputs, step->num_outputs);
+    for (uint32_t i = 0; i < step->num_inputs; i++)
+        in[i] = step->inputs[i] ? data_of(region, step->inputs[i]) : NULL;
+    for (uint32_t i = 0; i < step->num_outputs; i++)
+        out[i] = data_of(region, step->outputs[i]);
+    if (step->kernel->units > 0)
+        kernel(in, out, step->kernel->constants, 0, step->kernel->units);
 }
 
 static qgc_result run_step(qgc_region *region, size_t index)
@@ -150,8 +164,8 @@ static qgc_result run_step(qgc_region *region, size_t index)
         qgc_change_form(step->inputs[0], data_of(region, step->inputs[0]), step->outputs[0],
                         data_of(region, step->outputs[0]));
         return QGC_OK;
-    case QGC_STEP_CONV:
-        run_conv(region, step, region->kernels[index]);
+    case QGC_STEP_KERNEL:
+        run_kernel(region, step, region->kernels[index]);
         return QGC_OK;
     }
     return QGC_OK;

@@ -139,3 +139,17 @@ void qgc_loop_end(qgc_emitter *e, qgc_loop *loop)
         LLVMAddIncoming(loop->phis[i], &loop->carried[i], &last, 1);
     LLVMPositionBuilderAtEnd(e->builder, after);
 }
+
+qgc_kernel_args qgc_emit_kernel_begin(qgc_emitter *e, const qgc_kernel *kernel)
+{
+    LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->i64, e->i64};
+    qgc_emit_function(e, kernel->name, params, 5);
+    return (qgc_kernel_args){qgc_emit_param(e, 0), qgc_emit_param(e, 1), qgc_emit_param(e, 2),
+                             qgc_emit_param(e, 3), qgc_emit_param(e, 4)};
+}
+
+LLVMValueRef qgc_emit_argument(qgc_emitter *e, LLVMValueRef array, uint32_t index)
+{
+    LLVMValueRef at = qgc_emit_at_const(e, array, (int64_t)(index * sizeof(void *)));
+    return qgc_emit_load(e, e->ptr, at, sizeof(void *));
+}

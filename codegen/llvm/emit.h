@@ -58,10 +58,19 @@ void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValu
 /* |loop->carried| holds the next values. */
 void qgc_loop_end(qgc_emitter *e, qgc_loop *loop);
 
-/* The kernel as a function:
- * void name(const u8 *in, u8 *out, const s8 *weights, const i32 *start, const f32 *multipliers,
- *           const f32 *bias, i64 row_begin, i64 row_end); start, multipliers and bias are padded to
- * whole blocks. */
-void qgc_emit_conv(qgc_emitter *e, const qgc_conv_kernel *kernel, qgc_conv_tile tile);
+/* Begins the function of a kernel (qgc_kernel_fn). The arguments are noalias: a step's buffers do
+ * not overlap. Runs with at least one unit. */
+typedef struct qgc_kernel_args {
+    LLVMValueRef in, out, constants; /* arrays of addresses */
+    LLVMValueRef begin, end;         /* i64 */
+} qgc_kernel_args;
+qgc_kernel_args qgc_emit_kernel_begin(qgc_emitter *e, const qgc_kernel *kernel);
+/* Entry |index| of one of the arrays. */
+LLVMValueRef qgc_emit_argument(qgc_emitter *e, LLVMValueRef array, uint32_t index);
+
+/* The emitters of codegen/kernels.def. */
+typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);
+#define QGC_KERNEL(id, name, planner, emitter) qgc_emit_fn emitter;
+#include "codegen/kernels.def"
 
 #endif

@@ -233,36 +233,42 @@ static int64_t block_bytes(const conv *c, uint32_t vectors)
     return c->k->num_runs * c->k->run_steps * (int64_t)vectors * c->lanes * 4;
 }
 
-void qgc_emit_conv(qgc_emitter *e, const qgc_conv_kernel *kernel, qgc_conv_tile tile)
+static void emit_blocks(conv *c)
 {
-    LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->ptr, e->ptr, e->ptr, e->i64, e->i64};
-    qgc_emit_function(e, kernel->name, params, 8);
-    conv c = {e,
-              kernel,
-              qgc_emit_param(e, 0),
-              qgc_emit_param(e, 1),
-              qgc_emit_param(e, 2),
-              qgc_emit_param(e, 3),
-              qgc_emit_param(e, 4),
-              qgc_emit_param(e, 5),
-              qgc_emit_param(e, 6),
-              qgc_emit_param(e, 7),
-              e->level->lanes};
-    int64_t block_channels = (int64_t)tile.vectors * c.lanes;
-    int64_t whole = kernel->out_c / block_channels, rest = kernel->out_c % block_channels;
-    block b = {tile.vectors, block_channels};
+    qgc_emitter *e = c->e;
+    const qgc_conv_kernel *k = c->k;
+    int64_t block_channels = (int64_t)k->tile_vectors * c->lanes;
+    int64_t whole = k->out_c / block_channels, rest = k->out_c % block_channels;
+    block b = {k->tile_vectors, block_channels};
     if (whole) {
-        qgc_loop loop = {.carried = {c.weights}, .num_carried = 1};
+        qgc_loop loop = {.carried = {c->weights}, .num_carried = 1};
         qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole * block_channels),
                        block_channels);
-        emit_rows(&c, &b, tile.pixels, loop.index, loop.carried[0]);
-        loop.carried[0] = qgc_emit_at_const(e, loop.carried[0], block_bytes(&c, tile.vectors));
+        emit_rows(c, &b, k->tile_pixels, loop.index, loop.carried[0]);
+        loop.carried[0] = qgc_emit_at_const(e, loop.carried[0], block_bytes(c, k->tile_vectors));
         qgc_loop_end(e, &loop);
     }
     if (rest) {
-        block last = {(uint32_t)((rest + c.lanes - 1) / c.lanes), rest};
-        emit_rows(&c, &last, tile.pixels, qgc_emit_i64(e, whole * block_channels),
-                  qgc_emit_at_const(e, c.weights, whole * block_bytes(&c, tile.vectors)));
+        block last = {(uint32_t)((rest + c->lanes - 1) / c->lanes), rest};
+        emit_rows(c, &last, k->tile_pixels, qgc_emit_i64(e, whole * block_channels),
+                  qgc_emit_at_const(e, c->weights, whole * block_bytes(c, k->tile_vectors)));
     }
+}
+
+void qgc_emit_conv(qgc_emitter *e, const qgc_kernel *kernel)
+{
+    qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
+    conv c = {.e = e,
+              .k = (const qgc_conv_kernel *)kernel,
+              .in = qgc_emit_argument(e, args.in, 0),
+              .out = qgc_emit_argument(e, args.out, 0),
+              .weights = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHTS),
+              .start = qgc_emit_argument(e, args.constants, QGC_CONV_START),
+              .multipliers = qgc_emit_argument(e, args.constants, QGC_CONV_MULTIPLIERS),
+              .bias = qgc_emit_argument(e, args.constants, QGC_CONV_BIAS),
+              .row_begin = args.begin,
+              .row_end = args.end,
+              .lanes = e->level->lanes};
+    emit_blocks(&c);
     LLVMBuildRetVoid(e->builder);
 }
