@@ -39,9 +39,49 @@ static const struct {
     {QGC_OP_CLIP, qgc_rewrite_clip},
     {QGC_OP_CAST, qgc_rewrite_cast},
     {QGC_OP_WHERE, qgc_rewrite_where},
+    {QGC_OP_RESHAPE, qgc_rewrite_list_operand},
+    {QGC_OP_EXPAND, qgc_rewrite_list_operand},
+    {QGC_OP_TILE, qgc_rewrite_list_operand},
+    {QGC_OP_SQUEEZE, qgc_rewrite_list_operand},
+    {QGC_OP_UNSQUEEZE, qgc_rewrite_list_operand},
+    {QGC_OP_SPLIT, qgc_rewrite_list_operand},
+    {QGC_OP_SLICE, qgc_rewrite_list_operand},
+    {QGC_OP_PAD, qgc_rewrite_list_operand},
+    {QGC_OP_ONE_HOT, qgc_rewrite_list_operand},
+    {QGC_OP_TOP_K, qgc_rewrite_list_operand},
+    {QGC_OP_TRILU, qgc_rewrite_list_operand},
+    {QGC_OP_CUMSUM, qgc_rewrite_list_operand},
+    {QGC_OP_CONSTANT_OF_SHAPE, qgc_rewrite_list_operand},
+    {QGC_OP_RESIZE, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_SUM, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_MEAN, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_MAX, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_MIN, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_PROD, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_L1, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_L2, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_SUM_SQUARE, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_LOG_SUM, qgc_rewrite_list_operand},
+    {QGC_OP_REDUCE_LOG_SUM_EXP, qgc_rewrite_list_operand},
+    {QGC_OP_IDENTITY, qgc_rewrite_identity},
+    {QGC_OP_RESHAPE, qgc_rewrite_reshape},
+    {QGC_OP_FLATTEN, qgc_rewrite_reshape},
+    {QGC_OP_SQUEEZE, qgc_rewrite_reshape},
+    {QGC_OP_UNSQUEEZE, qgc_rewrite_reshape},
+    {QGC_OP_EXPAND, qgc_rewrite_same_shape},
+    {QGC_OP_TILE, qgc_rewrite_same_shape},
+    {QGC_OP_SLICE, qgc_rewrite_whole_slice},
+    {QGC_OP_PAD, qgc_rewrite_empty_pad},
+    {QGC_OP_CONCAT, qgc_rewrite_single_part},
+    {QGC_OP_SPLIT, qgc_rewrite_single_part},
+    {QGC_OP_TRANSPOSE, qgc_rewrite_transpose},
+    {QGC_OP_SHAPE_OF, qgc_rewrite_known_shape},
+    {QGC_OP_SIZE_OF, qgc_rewrite_known_shape},
 };
 
-static bool rewrite_node(qgc_node *node, const qgc_pass_env *env)
+typedef enum outcome { KEPT, CHANGED, REPLACED } outcome;
+
+static outcome rewrite_node(qgc_node *node, const qgc_pass_env *env)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].op != node->op)
@@ -49,11 +89,13 @@ static bool rewrite_node(qgc_node *node, const qgc_pass_env *env)
         qgc_value *by = rows[i].rewrite(node, env);
         if (!by)
             continue;
+        if (by == &node->results[0])
+            return CHANGED;
         qgc_value_replace_uses(&node->results[0], by);
         qgc_node_erase(node);
-        return true;
+        return REPLACED;
     }
-    return false;
+    return KEPT;
 }
 
 qgc_pass_status pass_canonicalize(qgc_module *module, const qgc_pass_env *env)
@@ -62,7 +104,10 @@ qgc_pass_status pass_canonicalize(qgc_module *module, const qgc_pass_env *env)
     QGC_EACH_FUNC (func, module)
         for (qgc_node *node = func->first, *next; node; node = next) {
             next = node->next;
-            changed |= rewrite_node(node, env);
+            outcome what = rewrite_node(node, env);
+            changed |= what != KEPT;
+            while (what == CHANGED) /* each change takes something away */
+                what = rewrite_node(node, env);
         }
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }
