@@ -40,11 +40,12 @@ static items make_items(evaluator *e, uint32_t num)
     return (items){num, QGC_NEW_ARRAY(e->arena, item, num)};
 }
 
-/* Elements of a value by its type; false where that is no short list. */
+/* Elements of a value by its type, integers or 0 and 1 for bool; false where that is no short list.
+ */
 static bool length_of(const qgc_value *value, uint32_t *out)
 {
     const qgc_type *type = value ? value->type : NULL;
-    if (!type || type->rank > 1 || !(1u << type->dtype & QGC_T_INDEX))
+    if (!type || type->rank > 1 || !(1u << type->dtype & (QGC_T_INDEX | QGC_T_BOOL)))
         return false;
     qgc_dim length = type->rank ? type->dims[0] : qgc_dim_number(1);
     *out = (uint32_t)length.value;
@@ -54,8 +55,9 @@ static bool length_of(const qgc_value *value, uint32_t *out)
 static void read_constant(const qgc_tensor *t, items *out)
 {
     for (uint32_t i = 0; i < out->num; i++)
-        out->data[i] = number(t->dtype == QGC_DTYPE_I64 ? ((const int64_t *)t->data)[i]
-                                                        : ((const int32_t *)t->data)[i]);
+        out->data[i] = number(t->dtype == QGC_DTYPE_I64   ? ((const int64_t *)t->data)[i]
+                              : t->dtype == QGC_DTYPE_I32 ? ((const int32_t *)t->data)[i]
+                                                          : ((const uint8_t *)t->data)[i]);
 }
 
 /* ---- one function per op; |out| has room for the result ---- */
@@ -197,6 +199,19 @@ static item divide(evaluator *e, item a, item b)
     return quotient;
 }
 
+/* 1 or 0 where that is certain. */
+static item compare(evaluator *e, item a, item b)
+{
+    bool a_is_negative = qgc_dim_is_number(a.dim) && a.dim.value < 0;
+    bool b_is_negative = qgc_dim_is_number(b.dim) && b.dim.value < 0;
+    if (qgc_dim_is_number(a.dim) && qgc_dim_is_number(b.dim))
+        return number(a.dim.value == b.dim.value);
+    if ((a.is_natural && b_is_negative) || (b.is_natural && a_is_negative))
+        return number(0);
+    bool are_same = qgc_dim_equal(a.dim, b.dim) && !qgc_dim_is_unknown(a.dim);
+    return are_same ? number(1) : unknown(e);
+}
+
 static item combine(evaluator *e, qgc_opcode op, item a, item b)
 {
     qgc_dims *dims = &e->context->dims;
@@ -209,6 +224,8 @@ static item combine(evaluator *e, qgc_opcode op, item a, item b)
         return (item){qgc_dim_mul(dims, a.dim, b.dim), are_natural};
     case QGC_OP_DIV:
         return divide(e, a, b);
+    case QGC_OP_EQUAL:
+        return compare(e, a, b);
     default:
         difference.is_natural = qgc_dim_is_number(difference.dim) && difference.dim.value >= 0;
         return difference;
@@ -225,6 +242,27 @@ static bool eval_binary(evaluator *e, const qgc_node *node, uint32_t result, ite
         return false;
     for (uint32_t i = 0; i < out->num; i++)
         out->data[i] = combine(e, node->op, a.data[a.num == 1 ? 0 : i], b.data[b.num == 1 ? 0 : i]);
+    return true;
+}
+
+static bool eval_where(evaluator *e, const qgc_node *node, uint32_t result, items *out)
+{
+    items operands[3];
+    (void)result;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!evaluate(e, qgc_node_operand(node, i), &operands[i]) ||
+            (operands[i].num != 1 && operands[i].num != out->num))
+            return false;
+    for (uint32_t i = 0; i < out->num; i++) {
+        item picked[3];
+        for (uint32_t k = 0; k < 3; k++)
+            picked[k] = operands[k].data[operands[k].num == 1 ? 0 : i];
+        bool is_known = qgc_dim_is_number(picked[0].dim);
+        bool is_either = qgc_dim_equal(picked[1].dim, picked[2].dim);
+        out->data[i] = is_known    ? picked[picked[0].dim.value ? 1 : 2]
+                       : is_either ? picked[1]
+                                   : unknown(e);
+    }
     return true;
 }
 
@@ -272,17 +310,24 @@ static const struct {
     {QGC_OP_SUB, eval_binary},
     {QGC_OP_MUL, eval_binary},
     {QGC_OP_DIV, eval_binary},
+    {QGC_OP_EQUAL, eval_binary},
+    {QGC_OP_WHERE, eval_where},
     {QGC_OP_REDUCE_PROD, eval_reduce_prod},
     {QGC_OP_CONSTANT_OF_SHAPE, eval_constant_of_shape},
 };
 
-/* Results of i32 arithmetic may wrap, numbers are checked; symbols are taken to fit. */
+/* Results of i32 arithmetic may wrap, numbers are checked; symbols are taken to fit. What is cast
+ * to bool is 0 or 1 already. */
 static bool all_fit(const qgc_value *value, const items *list)
 {
+    bool is_i32 = value->type->dtype == QGC_DTYPE_I32,
+         is_bool = value->type->dtype == QGC_DTYPE_BOOL;
     for (uint32_t i = 0; i < list->num; i++) {
         qgc_dim d = list->data[i].dim;
-        if (value->type->dtype == QGC_DTYPE_I32 && qgc_dim_is_number(d) &&
-            (d.value > INT32_MAX || d.value < INT32_MIN))
+        bool is_number = qgc_dim_is_number(d);
+        if (is_i32 && is_number && (d.value > INT32_MAX || d.value < INT32_MIN))
+            return false;
+        if (is_bool && !qgc_dim_is_unknown(d) && (!is_number || d.value < 0 || d.value > 1))
             return false;
     }
     return true;
@@ -308,7 +353,7 @@ bool qgc_value_contents(qgc_context *context, qgc_arena *arena, const qgc_value 
 {
     evaluator e = {context, arena, MAX_NODES};
     items list;
-    if (!evaluate(&e, value, &list))
+    if (!value->type || value->type->dtype == QGC_DTYPE_BOOL || !evaluate(&e, value, &list))
         return false;
     qgc_dim *dims = QGC_NEW_ARRAY(arena, qgc_dim, list.num);
     for (uint32_t i = 0; i < list.num; i++)
