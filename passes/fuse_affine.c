@@ -1,0 +1,309 @@
+/* Folding y = x * f[c] + g[c] into the op with weights that makes x:
+ *
+ *     w'[c, ...] = f32(w[c, ...] * f[c])        b'[c] = f32(b[c] * f[c] + g[c])
+ *
+ * in f64, rounded once for each op that folds. batch_norm has f = scale / sqrt(var + epsilon), g =
+ * b - mean * f. New constants are made, so weights that other ops use stay as they are. What
+ * PyTorch's fold leaves out is checked: other users of x, epsilon as given, ranks where the channel
+ * is not where the norm looks. */
+#include "passes/fuse.h"
+
+#include <math.h>
+#include <string.h>
+
+static const qgc_weighted_op weighted_ops[] = {
+    {QGC_OP_CONV1D, false, false, true},          {QGC_OP_CONV2D, false, false, true},
+    {QGC_OP_CONV3D, false, false, true},          {QGC_OP_CONV_TRANSPOSE1D, false, true, true},
+    {QGC_OP_CONV_TRANSPOSE2D, false, true, true}, {QGC_OP_CONV_TRANSPOSE3D, false, true, true},
+    {QGC_OP_LINEAR, true, false, true},
+};
+
+const qgc_weighted_op *qgc_find_weighted_op(qgc_opcode op)
+{
+    for (size_t i = 0; i < sizeof weighted_ops / sizeof *weighted_ops; i++)
+        if (weighted_ops[i].op == op)
+            return &weighted_ops[i];
+    return NULL;
+}
+
+/* Operand slots of the ops with weights. */
+enum { X, W, B };
+
+typedef struct affine {
+    const qgc_pass_env *env;
+    qgc_node *node; /* to be folded away */
+    qgc_node *head; /* the op with weights */
+    const qgc_weighted_op *op;
+    int64_t channels;
+    double *f, *g;
+} affine;
+
+static const qgc_tensor *constant_f32(const qgc_value *value)
+{
+    const qgc_tensor *data = value && value->def ? value->def->constant : NULL;
+    return data && data->dtype == QGC_DTYPE_F32 ? data : NULL;
+}
+
+static double element(const qgc_tensor *t, int64_t index)
+{
+    return (double)((const float *)t->data)[index];
+}
+
+/* ---- what the op does per channel; false: said why ---- */
+
+static bool read_batch_norm(affine *a)
+{
+    enum { SCALE = 1, SHIFT, MEAN, VAR };
+    const qgc_tensor *t[5] = {0};
+    for (uint32_t i = SCALE; i <= VAR; i++) {
+        const qgc_value *value = a->node->operands[i].value;
+        t[i] = constant_f32(value);
+        if (value && !t[i]) {
+            qgc_no_match(a->env, a->node, "not folded: %%%s is no f32 constant", value->name->data);
+            return false;
+        }
+    }
+    double epsilon = (double)qgc_node_float(a->node, "epsilon");
+    for (int64_t c = 0; c < a->channels; c++) {
+        double inverse = 1 / sqrt(element(t[VAR], c) + epsilon);
+        a->f[c] = t[SCALE] ? element(t[SCALE], c) * inverse : inverse;
+        a->g[c] = (t[SHIFT] ? element(t[SHIFT], c) : 0) - element(t[MEAN], c) * a->f[c];
+        if (!isfinite(a->f[c]) || !isfinite(a->g[c])) {
+            qgc_no_match(a->env, a->node, "not folded: channel %lld has var %g", (long long)c,
+                         element(t[VAR], c));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One number, or one per channel: every other dimension is 1, and the result has the shape of x. */
+static bool is_per_channel(const affine *a, const qgc_tensor *t)
+{
+    uint32_t rank = a->head->results[0].type->rank;
+    uint32_t channel = a->op->channels_last ? rank - 1 : 1;
+    if (t->rank > rank)
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        bool is_channel = i + rank - t->rank == channel;
+        if (t->shape[i] != 1 && !(is_channel && t->shape[i] == a->channels))
+            return false;
+    }
+    return true;
+}
+
+static void read_binary(affine *a, const qgc_tensor *t, bool constant_first)
+{
+    for (int64_t c = 0; c < a->channels; c++) {
+        double k = element(t, t->bytes == sizeof(float) ? 0 : c);
+        bool divides = a->node->op == QGC_OP_DIV, adds = a->node->op == QGC_OP_ADD;
+        bool subtracts = a->node->op == QGC_OP_SUB;
+        a->f[c] = divides ? 1 / k : adds ? 1 : subtracts ? (constant_first ? -1 : 1) : k;
+        a->g[c] = adds ? k : subtracts ? (constant_first ? k : -k) : 0;
+    }
+}
+
+/* The other operand of mul, div, add or sub; NULL where it is no per-channel constant. */
+static bool read_arithmetic(affine *a)
+{
+    bool constant_first = a->node->operands[1].value == &a->head->results[0];
+    const qgc_tensor *t = constant_f32(a->node->operands[constant_first ? 0 : 1].value);
+    if (!t || !is_per_channel(a, t) || (a->node->op == QGC_OP_DIV && constant_first))
+        return false; /* an ordinary op: nobody expects it to fold */
+    read_binary(a, t, constant_first);
+    for (int64_t c = 0; c < a->channels; c++) {
+        if (isfinite(a->f[c]) && isfinite(a->g[c]))
+            continue;
+        qgc_no_match(a->env, a->node, "not folded: channel %lld has a constant that is not finite",
+                     (long long)c);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the new constants ---- */
+
+/* Unnamed yet. */
+static qgc_value *make_constant(affine *a, const qgc_type *type, float **out_data)
+{
+    qgc_func *func = a->head->func;
+    qgc_arena *arena = &func->module->arena;
+    int64_t num;
+    QGC_ASSERT(qgc_type_num_elements(type, &num), "a constant's type is static");
+    qgc_tensor *tensor = QGC_NEW(arena, qgc_tensor);
+    tensor->dtype = type->dtype;
+    tensor->rank = type->rank;
+    for (uint32_t i = 0; i < type->rank; i++)
+        tensor->shape[i] = type->dims[i].value;
+    tensor->bytes = (size_t)num * sizeof(float);
+    tensor->data = *out_data = QGC_NEW_ARRAY(arena, float, (size_t)num);
+    qgc_node *node = qgc_node_create(func, QGC_OP_CONST, 0, NULL, 1, a->head, a->node->loc);
+    node->attrs[0] = (qgc_attr){.kind = QGC_ATTR_TENSOR, .tensor = tensor};
+    node->constant = tensor;
+    node->scope = a->head->scope;
+    node->results[0].type = type;
+    return &node->results[0];
+}
+
+/* %w becomes %w.folded, and stays that when it is folded again. */
+static void name_folded(affine *a, qgc_value *value, qgc_str base)
+{
+    static const char SUFFIX[] = ".folded";
+    size_t size = sizeof SUFFIX - 1;
+    bool again = base.size > size && memcmp(base.data + base.size - size, SUFFIX, size) == 0;
+    const char *name =
+        qgc_arena_printf(a->env->scratch, "%.*s%s", QGC_STR_ARG(base), again ? "" : SUFFIX);
+    qgc_func *func = a->head->func;
+    qgc_value_set_name(func, value, qgc_func_unique_name(func, qgc_str_from(name)));
+}
+
+/* The output channel that element |index| of the weights belongs to. */
+static int64_t weight_channel(const affine *a, const qgc_tensor *w, int64_t index)
+{
+    int64_t inner = 1;
+    for (uint32_t i = 2; i < w->rank; i++)
+        inner *= w->shape[i];
+    if (!a->op->transposed)
+        return index / (inner * w->shape[1]);
+    int64_t groups = qgc_node_int(a->head, "groups");
+    int64_t in = index / (inner * w->shape[1]), group = in / (w->shape[0] / groups);
+    return group * w->shape[1] + index / inner % w->shape[1];
+}
+
+static qgc_value *fold_weights(affine *a, const qgc_tensor *w)
+{
+    float *data;
+    const qgc_value *old = a->head->operands[W].value;
+    qgc_value *folded = make_constant(a, old->type, &data);
+    int64_t num = (int64_t)(w->bytes / sizeof(float));
+    for (int64_t i = 0; i < num; i++)
+        data[i] = (float)(element(w, i) * a->f[weight_channel(a, w, i)]);
+    return folded;
+}
+
+static qgc_value *fold_bias(affine *a, const qgc_tensor *bias)
+{
+    float *data;
+    qgc_dim dim = qgc_dim_number(a->channels);
+    const qgc_type *type = qgc_type_get(&a->env->context->types, QGC_DTYPE_F32, 1, &dim);
+    qgc_value *folded = make_constant(a, type, &data);
+    for (int64_t c = 0; c < a->channels; c++)
+        data[c] = (float)((bias ? element(bias, c) : 0) * a->f[c] + a->g[c]);
+    return folded;
+}
+
+/* ---- matching ---- */
+
+/* A norm is a norm of dimension 1. */
+static bool channel_fits(affine *a)
+{
+    uint32_t rank = a->head->results[0].type->rank;
+    if (a->node->op != QGC_OP_BATCH_NORM || !a->op->channels_last || rank == 2)
+        return true;
+    qgc_no_match(a->env, a->node,
+                 "not folded into %s: its channels are dimension %u, the norm's dimension 1",
+                 qgc_node_op(a->head)->mnemonic, rank - 1);
+    return false;
+}
+
+static bool head_fits(affine *a, const qgc_tensor **out_w, const qgc_tensor **out_b)
+{
+    const qgc_value *x = &a->head->results[0], *b = a->head->operands[B].value;
+    *out_w = constant_f32(a->head->operands[W].value);
+    *out_b = constant_f32(b);
+    if (!*out_w || (b && !*out_b)) {
+        qgc_no_match(a->env, a->node, "not folded into %s: its %s is no f32 constant",
+                     qgc_node_op(a->head)->mnemonic, *out_w ? "bias" : "weight");
+        return false;
+    }
+    if (x->num_uses != 1) {
+        qgc_no_match(a->env, a->node, "not folded into %s: %%%s has %u uses, expected 1",
+                     qgc_node_op(a->head)->mnemonic, x->name->data, x->num_uses);
+        return false;
+    }
+    return channel_fits(a);
+}
+
+static int64_t count_channels(const affine *a, const qgc_tensor *w)
+{
+    return a->op->transposed ? w->shape[1] * qgc_node_int(a->head, "groups") : w->shape[0];
+}
+
+static bool is_arithmetic(qgc_opcode op)
+{
+    return op == QGC_OP_MUL || op == QGC_OP_DIV || op == QGC_OP_ADD || op == QGC_OP_SUB;
+}
+
+static qgc_node *find_head(const qgc_node *node)
+{
+    uint32_t num = is_arithmetic(node->op) ? 2 : node->op == QGC_OP_BATCH_NORM ? 1 : 0;
+    for (uint32_t i = 0; i < num; i++) {
+        const qgc_value *value = node->operands[i].value;
+        if (value->def && qgc_find_weighted_op(value->def->op))
+            return value->def;
+    }
+    return NULL;
+}
+
+static void erase_if_unused(qgc_value *value)
+{
+    if (value && value->def && !value->num_uses)
+        qgc_node_erase(value->def);
+}
+
+/* The head takes the new constants, and the folded op's name: that is the value it now computes. */
+static void rewrite(affine *a, const qgc_tensor *w, const qgc_tensor *b)
+{
+    qgc_value *old_w = a->head->operands[W].value, *old_b = a->head->operands[B].value;
+    qgc_value *new_w = fold_weights(a, w), *new_b = fold_bias(a, b);
+    const char *made = qgc_arena_printf(a->env->scratch, "%s.bias", a->head->results[0].name->data);
+    qgc_str w_name = qgc_name_str(old_w->name);
+    qgc_str b_name = old_b ? qgc_name_str(old_b->name) : qgc_str_from(made);
+    qgc_node_set_operand(a->head, W, new_w);
+    qgc_node_set_operand(a->head, B, new_b);
+    qgc_value_take_over(a->head->func, &a->node->results[0], &a->head->results[0]);
+    qgc_value *operands[8] = {0};
+    for (uint32_t i = 0; i < a->node->num_operands && i < 8; i++)
+        operands[i] = a->node->operands[i].value;
+    qgc_node_erase(a->node);
+    for (uint32_t i = 0; i < 8; i++)
+        if (operands[i] != &a->head->results[0])
+            erase_if_unused(operands[i]);
+    erase_if_unused(old_w);
+    erase_if_unused(old_b);
+    name_folded(a, new_w, w_name);
+    name_folded(a, new_b, b_name);
+}
+
+/* An arithmetic op is looked at first: only one that could fold is worth a remark. */
+static bool matches(affine *a, const qgc_tensor **out_w, const qgc_tensor **out_b)
+{
+    bool is_norm = a->node->op == QGC_OP_BATCH_NORM;
+    const qgc_tensor *w = constant_f32(a->head->operands[W].value);
+    if (a->node->results[0].type != a->head->results[0].type)
+        return false;
+    if (is_norm && !head_fits(a, out_w, out_b))
+        return false;
+    if (!w)
+        return false;
+    a->channels = count_channels(a, w);
+    a->f = QGC_NEW_ARRAY(a->env->scratch, double, (size_t)a->channels);
+    a->g = QGC_NEW_ARRAY(a->env->scratch, double, (size_t)a->channels);
+    return is_norm ? read_batch_norm(a) : read_arithmetic(a) && head_fits(a, out_w, out_b);
+}
+
+bool qgc_fold_affine(qgc_node *node, const qgc_pass_env *env)
+{
+    const qgc_tensor *w, *b;
+    affine a = {.env = env, .node = node, .head = find_head(node)};
+    if (!a.head && node->op == QGC_OP_BATCH_NORM)
+        qgc_no_match(env, node, "not folded: %%%s comes from no op with weights",
+                     node->operands[0].value->name->data);
+    if (!a.head)
+        return false;
+    a.op = qgc_find_weighted_op(a.head->op);
+    if (!matches(&a, &w, &b))
+        return false;
+    rewrite(&a, w, b);
+    return true;
+}
