@@ -9,6 +9,8 @@
 enum {
     INLINE_ELEMENTS = 16, /* larger constants are weights, in a file of their own */
     FOLD_BYTES = 1 << 20, /* a folded result may be this large, or as large as its operands */
+    FOLD_COMPUTED_BYTES = 1 << 14,
+    MAX_FOLDED_ELEMENTS = 1 << 28,
 };
 
 qgc_node *onnx_begin(onnx_import *im, const char *mnemonic, uint32_t num_operands,
@@ -209,7 +211,17 @@ static qgc_result infer(onnx_import *im, qgc_node *node)
     return QGC_OK;
 }
 
-static bool is_foldable(const qgc_node *node, const qgc_tensor **operands)
+/* Work that grows with the elements may fold what is as large as its operands; other work only what
+ * is small. */
+static bool is_worth_it(const qgc_node *node, size_t given, size_t made)
+{
+    enum { LINEAR = QGC_TRAIT_MOVES | QGC_TRAIT_ELEMENTWISE };
+    if (qgc_node_op(node)->traits & LINEAR)
+        return made <= FOLD_BYTES || made <= given;
+    return made <= FOLD_COMPUTED_BYTES && given <= FOLD_BYTES;
+}
+
+static bool is_foldable(onnx_import *im, const qgc_node *node, const qgc_tensor **operands)
 {
     enum { KEPT = QGC_TRAIT_CONSTANT | QGC_TRAIT_BARRIER | QGC_TRAIT_CALL };
     size_t given = 0, made = 0;
@@ -224,11 +236,14 @@ static bool is_foldable(const qgc_node *node, const qgc_tensor **operands)
     }
     for (uint32_t i = 0; i < node->num_results; i++) {
         int64_t num;
-        if (!qgc_type_num_elements(node->results[i].type, &num) || num > FOLD_BYTES)
+        if (!qgc_type_num_elements(node->results[i].type, &num) || num > MAX_FOLDED_ELEMENTS)
             return false;
         made += (size_t)num * qgc_dtype_bytes(node->results[i].type->dtype);
     }
-    return made <= FOLD_BYTES || made <= given;
+    if (!is_worth_it(node, given, made) || given + made > im->fold_budget)
+        return false;
+    im->fold_budget -= given + made;
+    return true;
 }
 
 static const qgc_tensor *keep(onnx_import *im, qgc_tensor *computed)
@@ -249,7 +264,7 @@ static qgc_value *fold(onnx_import *im, qgc_node *node)
     const qgc_tensor **operands = QGC_NEW_ARRAY(im->arena, const qgc_tensor *, node->num_operands);
     qgc_tensor result;
     size_t reported = im->context->diag.list.size;
-    if (node->num_results != 1 || !is_foldable(node, operands))
+    if (node->num_results != 1 || !is_foldable(im, node, operands))
         return NULL;
     if (qgc_interp_node(node, operands, &result) != QGC_OK) {
         qgc_diag_rollback(&im->context->diag, reported); /* it will fail where it runs */

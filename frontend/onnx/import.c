@@ -300,15 +300,16 @@ static const char *directory_of(qgc_arena *arena, const char *path)
     return slash ? qgc_arena_strdup(arena, (qgc_str){path, (size_t)(slash - path + 1)}) : "";
 }
 
-static qgc_result import_file(qgc_module *module, const qgc_file *file)
+static qgc_result read_and_import(qgc_module *module, const qgc_file *file, const char *directory)
 {
+    enum { FOLD_BASE = 1 << 24, FOLD_PER_BYTE = 16 };
     qgc_onnx_model model;
-    QGC_TRY(qgc_onnx_read_model(module->context, &module->arena, file,
-                                directory_of(&module->arena, file->name), &model));
+    QGC_TRY(qgc_onnx_read_model(module->context, &module->arena, file, directory, &model));
     onnx_import im = {.context = module->context,
                       .module = module,
                       .model = &model,
                       .arena = &module->arena,
+                      .fold_budget = FOLD_BASE + FOLD_PER_BYTE * file->size,
                       .values = {.arena = &module->arena},
                       .tensors = {.arena = &module->arena},
                       .infos = {.arena = &module->arena},
@@ -317,17 +318,22 @@ static qgc_result import_file(qgc_module *module, const qgc_file *file)
     return import_model(&im);
 }
 
+qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory)
+{
+    qgc_module *module = qgc_module_create(context);
+    if (read_and_import(module, file, directory) == QGC_OK)
+        return module;
+    qgc_module_destroy(module);
+    return NULL;
+}
+
 qgc_module *qgc_onnx_import(qgc_context *context, const char *path)
 {
     qgc_file file;
     const char *name = qgc_arena_strdup(&context->arena, qgc_str_from(path));
     if (qgc_file_open(&context->diag, name, &file) != QGC_OK)
         return NULL;
-    qgc_module *module = qgc_module_create(context);
-    qgc_result result = import_file(module, &file);
+    qgc_module *module = qgc_onnx_import_file(context, &file, directory_of(&context->arena, name));
     qgc_file_close(&file);
-    if (result == QGC_OK)
-        return module;
-    qgc_module_destroy(module);
-    return NULL;
+    return module;
 }

@@ -79,6 +79,7 @@ struct onnx_import {
     qgc_value poison; /* what refused nodes give */
     uint32_t depth;   /* of folded `If`s */
     uint32_t num_refused;
+    size_t fold_budget; /* bytes that folding may still read and write */
     /* the current node */
     const qgc_onnx_node *node;
     const onnx_row *row;
@@ -169,5 +170,7 @@ qgc_value *onnx_lookup(onnx_import *im, qgc_name name);
 
 /* A whole file as a module. NULL: reported. */
 qgc_module *qgc_onnx_import(qgc_context *context, const char *path);
+/* The same for a file in memory; |directory| of external data, or NULL: there must be none. */
+qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory);
 
 #endif
