@@ -77,8 +77,26 @@ void onnx_set_flag(onnx_import *im, qgc_node *node, const char *name, bool value
     onnx_set(im, node, name, (qgc_attr){.kind = QGC_ATTR_BOOL, .b = value});
 }
 
+static bool is_word_of(const qgc_node *node, const char *name, const char *word)
+{
+    int index = qgc_op_attr_index(qgc_node_op(node), qgc_str_from(name));
+    const char *words = index < 0 ? "" : qgc_node_op(node)->attrs[index].words;
+    for (const char *w = words ? words : ""; *w;) {
+        size_t size = strcspn(w, "|");
+        if (strlen(word) == size && strncmp(word, w, size) == 0)
+            return true;
+        w += size + (w[size] == '|');
+    }
+    return false;
+}
+
 void onnx_set_word(onnx_import *im, qgc_node *node, const char *name, const char *word)
 {
+    if (node && !is_word_of(node, name, word)) {
+        onnx_refuse(im, "%s = %s is not supported", name,
+                    qgc_quoted(im->arena, qgc_str_from(word)));
+        return;
+    }
     onnx_set(im, node, name,
              qgc_attr_from_name(QGC_ATTR_WORD, qgc_context_name(im->context, word)));
 }

@@ -24,6 +24,7 @@ typedef enum onnx_attr_rule {
     ONNX_ATTR_FLAG, /* an integer 0 or 1 */
     ONNX_ATTR_INTS,
     ONNX_ATTR_WORD,  /* a string, lower-cased; |words| maps it: "onnx=ours|..." */
+    ONNX_ATTR_TEXT,  /* a string as it is */
     ONNX_ATTR_DTYPE, /* TensorProto.DataType */
 } onnx_attr_rule;
 

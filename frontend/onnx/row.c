@@ -59,6 +59,11 @@ static void map_attr(onnx_import *im, qgc_node *node, const onnx_attr_map *map)
     case ONNX_ATTR_WORD:
         onnx_set_word(im, node, map->to, map_word(im, map->words, onnx_string(im, map->from, "")));
         return;
+    case ONNX_ATTR_TEXT:
+        onnx_set(im, node, map->to,
+                 qgc_attr_from_name(QGC_ATTR_STRING,
+                                    qgc_context_name(im->context, onnx_string(im, map->from, ""))));
+        return;
     case ONNX_ATTR_DTYPE:
         map_dtype(im, node, map, onnx_int(im, map->from, map->i));
         return;

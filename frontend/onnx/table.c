@@ -21,6 +21,7 @@
      .has_default = true,                                                                          \
      .i = (value_)}
 #define DIMS(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_DIMS}
+#define TEXT(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_TEXT}
 #define FLAG_D(name_, to_, value_)                                                                 \
     {.from = (name_), .to = (to_), .rule = ONNX_ATTR_FLAG, .has_default = true, .i = (value_)}
 #define INTS(name_, to_) {.from = (name_), .to = (to_), .rule = ONNX_ATTR_INTS}
