@@ -209,23 +209,36 @@ static qgc_result take_reason(onnx_import *im, size_t reported)
     return onnx_refuse(im, "%s", message);
 }
 
+/* What the verifier checks before inference, too. */
+static qgc_result check_complete(onnx_import *im, const qgc_node *node)
+{
+    const qgc_op_info *op = qgc_node_op(node);
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_operand_spec *row = &op->operands[qgc_node_operand_row(node, i)];
+        if (!node->operands[i].value && row->arity != QGC_OPTIONAL)
+            return onnx_refuse(im, "%s: operand %s is missing", op->mnemonic, row->name);
+    }
+    for (uint32_t i = 0; i < qgc_op_num_attrs(op); i++)
+        if (op->attrs[i].required && node->attrs[i].kind == QGC_ATTR_NONE)
+            return onnx_refuse(im, "%s: attribute %s is missing", op->mnemonic, op->attrs[i].name);
+    return QGC_OK;
+}
+
 static qgc_result infer(onnx_import *im, qgc_node *node)
 {
     const qgc_type **types = QGC_NEW_ARRAY(im->arena, const qgc_type *, node->num_results);
     size_t reported = im->context->diag.list.size;
-    for (uint32_t i = 0; i < node->num_operands; i++) {
-        const qgc_op_info *op = qgc_node_op(node);
-        const qgc_operand_spec *row = &op->operands[qgc_node_operand_row(node, i)];
-        if (!node->operands[i].value && row->arity == QGC_ONE)
-            return onnx_refuse(im, "%s: operand %s is missing", op->mnemonic, row->name);
-    }
+    QGC_TRY(check_complete(im, node));
     if (im->node->num_outputs && im->node->outputs[0] && node->num_results &&
         !node->results[0].type)
         node->results[0].type = onnx_declared(im, im->node->outputs[0]);
     if (qgc_node_infer(node, types, false) != QGC_OK)
         return take_reason(im, reported);
-    for (uint32_t i = 0; i < node->num_results; i++)
+    for (uint32_t i = 0; i < node->num_results; i++) {
+        if (!types[i])
+            return onnx_refuse(im, "%s has no result %u", qgc_node_op(node)->mnemonic, i);
         node->results[i].type = types[i];
+    }
     return QGC_OK;
 }
 

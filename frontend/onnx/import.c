@@ -6,11 +6,11 @@
 
 /* ---- symbols ---- */
 
-/* A name the language can write: letters, digits and '_', not beginning with a digit. */
+/* A name the language can write: letters, digits and '_', beginning with a letter. */
 static const char *identifier(qgc_arena *arena, qgc_str text)
 {
     char *name = qgc_arena_printf(arena, "%s%.*s",
-                                  text.size && isdigit((unsigned char)text.data[0]) ? "d" : "",
+                                  text.size && isalpha((unsigned char)text.data[0]) ? "" : "d",
                                   QGC_STR_ARG(text));
     for (char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_')

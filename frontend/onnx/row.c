@@ -80,6 +80,23 @@ static const onnx_list_map *find_list(const onnx_row *row, uint32_t input)
     return NULL;
 }
 
+/* As many as our row has; of an op with any number, as many as the ONNX node names. */
+static uint32_t num_results(onnx_import *im)
+{
+    qgc_opcode op;
+    uint32_t wanted = im->node->num_outputs;
+    while (wanted && !im->node->outputs[wanted - 1])
+        wanted--;
+    if (!qgc_op_find(qgc_str_from(im->row->mnemonic), &op))
+        return 1; /* onnx_begin reports it */
+    uint32_t rows = qgc_op_num_results(qgc_op(op));
+    if (qgc_op(op)->results[rows - 1].variadic)
+        return wanted ? wanted : 1;
+    if (wanted > rows)
+        onnx_refuse(im, "%u outputs, expected %u", wanted, rows);
+    return rows;
+}
+
 qgc_result onnx_convert_row(onnx_import *im)
 {
     const onnx_row *row = im->row;
@@ -92,8 +109,7 @@ qgc_result onnx_convert_row(onnx_import *im)
         operands[i] = find_list(row, i) ? NULL : onnx_in(im, i);
     while (num && find_list(row, num - 1))
         num--;
-    uint32_t outputs = im->node->num_outputs;
-    qgc_node *node = onnx_begin(im, row->mnemonic, num, operands, outputs ? outputs : 1);
+    qgc_node *node = onnx_begin(im, row->mnemonic, num, operands, num_results(im));
     for (int i = 0; i < ONNX_MAX_MAPPED && row->attrs[i].from; i++)
         map_attr(im, node, &row->attrs[i]);
     for (uint32_t i = 0; i < given; i++)
@@ -103,7 +119,7 @@ qgc_result onnx_convert_row(onnx_import *im)
     if (!first)
         return QGC_FAILED;
     QGC_TRY(onnx_define(im, 0, first));
-    for (uint32_t i = 1; i < outputs; i++)
+    for (uint32_t i = 1; i < node->num_results; i++)
         QGC_TRY(onnx_define(im, i, &node->results[i]));
     return QGC_OK;
 }
