@@ -1,5 +1,6 @@
 /* Infer hooks: elements chosen or changed by index tensors. */
 #include "ir/list.h"
+#include "ir/unique.h"
 
 #include <string.h>
 
@@ -224,5 +225,29 @@ qgc_result infer_top_k(qgc_infer *in)
                  qgc_in_dim_str(in, x->dims[axis]));
     in->results[0] = qgc_in_type(in, x->dtype, x->rank, dims);
     in->results[1] = qgc_in_type(in, QGC_DTYPE_I64, x->rank, dims);
+    return QGC_OK;
+}
+
+qgc_result infer_unique(qgc_infer *in)
+{
+    const qgc_type *x = qgc_in(in, 0);
+    const qgc_tensor *value = qgc_in_value(in, 0);
+    bool has_axis = qgc_node_has(in->node, "axis");
+    uint32_t axis = 0;
+    qgc_dim dims[QGC_MAX_RANK], num = qgc_dim_unknown(&in->context->dims);
+    if (has_axis)
+        QGC_TRY(qgc_in_axis(in, qgc_node_int(in->node, "axis"), x->rank, 1, &axis));
+    qgc_dim size = has_axis ? x->dims[axis] : qgc_dims_product(in, x->dims, 0, x->rank, UINT32_MAX);
+    if (value) {
+        qgc_slices slices = qgc_slices_along(value, has_axis ? (int64_t)axis : -1);
+        num = qgc_dim_number((int64_t)qgc_unique_find(in->arena, value, slices, true).num);
+    }
+    if (has_axis)
+        memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[axis] = num;
+    in->results[0] = qgc_in_type(in, x->dtype, has_axis ? x->rank : 1, dims);
+    in->results[1] = qgc_in_type(in, QGC_DTYPE_I64, 1, &num);
+    in->results[2] = qgc_in_type(in, QGC_DTYPE_I64, 1, &size);
+    in->results[3] = in->results[1];
     return QGC_OK;
 }
