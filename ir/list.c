@@ -95,17 +95,20 @@ qgc_dim qgc_in_size(qgc_infer *in, qgc_dim dim)
     return qgc_dim_is_number(dim) && dim.value < 0 ? qgc_dim_unknown(&in->context->dims) : dim;
 }
 
-qgc_result qgc_in_rank(qgc_infer *in, const char *name, const qgc_list *list, uint32_t *out)
+qgc_result qgc_in_written_rank(qgc_infer *in, const char *why, uint32_t *out)
 {
     const qgc_type *written = in->num_results ? in->node->results[0].type : NULL;
+    *out = written ? written->rank : 0;
+    return written ? QGC_OK : qgc_infer_unknown(in, "%s: write the type of the result", why);
+}
+
+qgc_result qgc_in_rank(qgc_infer *in, const char *name, const qgc_list *list, uint32_t *out)
+{
     *out = list->num;
     if (list->has_num)
         return QGC_OK;
-    if (!written)
-        return qgc_infer_unknown(in, "the length of %s is not known: write the result's type",
-                                 name);
-    *out = written->rank;
-    return QGC_OK;
+    const char *why = qgc_arena_printf(in->arena, "the length of %s is not known", name);
+    return qgc_in_written_rank(in, why, out);
 }
 
 qgc_result qgc_in_unknown_dims(qgc_infer *in, qgc_dtype dtype, uint32_t rank)

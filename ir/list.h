@@ -28,6 +28,9 @@ qgc_result qgc_in_axes(qgc_infer *in, const qgc_list *list, uint32_t rank, int r
 /* The rank that a list of known length stands for: its length. Otherwise that of the written result
  * type; without one, it is reported. */
 qgc_result qgc_in_rank(qgc_infer *in, const char *name, const qgc_list *list, uint32_t *out);
+/* The rank of the written result type, for a result that does not follow: |why| is reported where
+ * none is written. */
+qgc_result qgc_in_written_rank(qgc_infer *in, const char *why, uint32_t *out);
 
 /* The first result: |rank| dimensions '?'. Always QGC_OK. */
 qgc_result qgc_in_unknown_dims(qgc_infer *in, qgc_dtype dtype, uint32_t rank);

@@ -102,9 +102,12 @@ qgc_result infer_squeeze(qgc_infer *in)
     }
     if (list.given)
         QGC_TRY(qgc_in_axes(in, &list, x->rank, 1, &axes));
-    else if (!x->is_static)
-        return qgc_infer_unknown(in, "which dimensions of %s are 1 is not known: name axes",
-                                 qgc_in_type_str(in, x));
+    else if (!x->is_static) {
+        QGC_TRY(qgc_in_written_rank(in, "which dimensions are 1 is not known", &rank));
+        QGC_RULE(in, 2, rank <= x->rank, "the result has rank %u, x is %s", rank,
+                 qgc_in_type_str(in, x));
+        return qgc_in_unknown_dims(in, x->dtype, rank);
+    }
     for (uint32_t i = 0; i < x->rank; i++) {
         if (axes >> i & 1)
             QGC_RULE(in, 2, !qgc_dim_conflict(x->dims[i], qgc_dim_number(1)),

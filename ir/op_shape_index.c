@@ -42,13 +42,13 @@ qgc_result infer_gather_elements(qgc_infer *in)
     return QGC_OK;
 }
 
-/* How many dimensions of x an index of the last dimension of |indices| takes. */
+/* How many dimensions of x an index of the last dimension of |indices| takes; 0: not known. */
 static qgc_result index_depth(qgc_infer *in, const qgc_type *indices, uint32_t most, uint32_t *out)
 {
     qgc_dim last = indices->dims[indices->rank - 1];
+    *out = 0;
     if (!qgc_dim_is_number(last))
-        return qgc_infer_unknown(in, "the last dimension of indices, %s, is not known",
-                                 qgc_in_type_str(in, indices));
+        return QGC_OK;
     QGC_RULE(in, 3, last.value >= 1 && last.value <= most,
              "the last dimension of indices is %lld, x has %u left", (long long)last.value, most);
     *out = (uint32_t)last.value;
@@ -71,6 +71,10 @@ qgc_result infer_gather_nd(qgc_infer *in)
         dims[i] = qgc_dim_merge(indices->dims[i], x->dims[i]);
     }
     QGC_TRY(index_depth(in, indices, x->rank - start, &depth));
+    if (!depth) {
+        QGC_TRY(qgc_in_written_rank(in, "the last dimension of indices is not known", &depth));
+        return qgc_in_unknown_dims(in, x->dtype, depth);
+    }
     uint32_t outer = indices->rank - 1, inner = x->rank - start - depth;
     QGC_RULE(in, 4, outer + inner <= QGC_MAX_RANK, "x is %s, indices is %s", qgc_in_type_str(in, x),
              qgc_in_type_str(in, indices));
@@ -119,6 +123,9 @@ qgc_result infer_scatter_nd(qgc_infer *in)
     QGC_RULE(in, 1, x->rank >= 1 && indices->rank >= 1, "x is %s, indices is %s",
              qgc_in_type_str(in, x), qgc_in_type_str(in, indices));
     QGC_TRY(index_depth(in, indices, x->rank, &depth));
+    in->results[0] = x;
+    if (!depth)
+        return QGC_OK;
     uint32_t outer = indices->rank - 1, inner = x->rank - depth;
     QGC_RULE(in, 2, outer + inner <= QGC_MAX_RANK, "x is %s, indices is %s", qgc_in_type_str(in, x),
              qgc_in_type_str(in, indices));
