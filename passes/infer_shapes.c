@@ -3,6 +3,19 @@
  * Does not handle: parameter types of called functions (they are declarations). */
 #include "passes/pass.h"
 
+/* |inferred|, with what |written| knows where it has '?'. */
+static const qgc_type *refine(qgc_types *types, const qgc_type *inferred, const qgc_type *written)
+{
+    qgc_dim dims[QGC_MAX_RANK];
+    if (!written || !qgc_type_compatible(inferred, written))
+        return inferred;
+    for (uint32_t i = 0; i < inferred->rank; i++) {
+        bool is_unknown = qgc_dim_is_unknown(inferred->dims[i]);
+        dims[i] = is_unknown ? written->dims[i] : inferred->dims[i];
+    }
+    return qgc_type_get(types, inferred->dtype, inferred->rank, dims);
+}
+
 static qgc_pass_status run_node(qgc_node *node, const qgc_pass_env *env)
 {
     qgc_pass_status status = QGC_PASS_UNCHANGED;
@@ -10,20 +23,24 @@ static qgc_pass_status run_node(qgc_node *node, const qgc_pass_env *env)
     if (qgc_node_infer(node, types, false) != QGC_OK)
         return QGC_PASS_FAILED;
     for (uint32_t i = 0; i < node->num_results; i++) {
-        if (!types[i] || types[i] == node->results[i].type)
+        qgc_value *value = &node->results[i];
+        const qgc_type *type =
+            types[i] ? refine(&env->context->types, types[i], value->type) : value->type;
+        if (type == value->type)
             continue;
-        node->results[i].type = types[i];
+        value->type = type;
         status = QGC_PASS_CHANGED;
     }
     return status;
 }
 
 /* Declared results take the types of what is returned. */
-static bool update_results(qgc_func *func)
+static bool update_results(qgc_types *types, qgc_func *func)
 {
     bool changed = false;
     for (uint32_t i = 0; i < func->num_results; i++) {
-        const qgc_type *type = func->last->operands[i].value->type;
+        const qgc_type *type =
+            refine(types, func->last->operands[i].value->type, func->result_types[i]);
         changed |= type != func->result_types[i];
         func->result_types[i] = type;
     }
@@ -42,7 +59,7 @@ static qgc_pass_status run_func(qgc_func *func, const qgc_pass_env *env)
         if (status == QGC_PASS_CHANGED)
             result = status;
     }
-    return update_results(func) ? QGC_PASS_CHANGED : result;
+    return update_results(&env->context->types, func) ? QGC_PASS_CHANGED : result;
 }
 
 qgc_pass_status pass_infer_shapes(qgc_module *module, const qgc_pass_env *env)
