@@ -1,6 +1,7 @@
 /* Trees to attribute values, types, dimensions and specs. */
 #include "base/number.h"
 #include "frontend/build.h"
+#include "ir/quant_spec.h"
 
 #include <string.h>
 
@@ -145,42 +146,15 @@ bool qgc_build_type(qgc_builder *b, const qgc_ast *ast, const qgc_type **out)
     return true;
 }
 
-/* The next dot-separated word of a spec. */
-static qgc_str next_word(qgc_str *rest)
-{
-    const char *dot = rest->size ? memchr(rest->data, '.', rest->size) : NULL;
-    qgc_str word = {rest->data, dot ? (size_t)(dot - rest->data) : rest->size};
-    size_t skip = word.size + (dot != NULL);
-    *rest = (qgc_str){rest->data + skip, rest->size - skip};
-    return word;
-}
-
-static bool apply_spec_word(qgc_spec *spec, qgc_str word)
-{
-    static const char *const schemes[] = {"sym", "affine"};
-    static const char *const observers[] = {"minmax", "avg", "hist"};
-    for (int i = 0; i < 2; i++)
-        if (spec->scheme == QGC_SCHEME_NONE && qgc_str_equal(word, qgc_str_from(schemes[i])))
-            return spec->scheme = (qgc_scheme)(QGC_SCHEME_SYM + i), true;
-    for (int i = 0; i < 3; i++)
-        if (spec->observer == QGC_OBSERVE_NONE && qgc_str_equal(word, qgc_str_from(observers[i])))
-            return spec->observer = (qgc_spec_observer)(QGC_OBSERVE_MINMAX + i), true;
-    if (!spec->per_channel && qgc_str_equal(word, qgc_str_from("ch")))
-        return spec->per_channel = true;
-    if (!spec->dynamic && qgc_str_equal(word, qgc_str_from("dynamic")))
-        return spec->dynamic = true;
-    return false;
-}
-
 static bool build_own_spec(qgc_builder *b, const qgc_ast *ast, qgc_spec *spec)
 {
     qgc_str rest = ast->text;
-    if (!build_dtype(b, next_word(&rest), ast->loc, &spec->dtype))
+    if (!build_dtype(b, qgc_spec_next_word(&rest), ast->loc, &spec->dtype))
         return false;
     spec->has_dtype = true;
     while (rest.size) {
-        qgc_str word = next_word(&rest);
-        if (apply_spec_word(spec, word))
+        qgc_str word = qgc_spec_next_word(&rest);
+        if (qgc_spec_apply_word(spec, word))
             continue;
         qgc_build_error(
             b, ast->loc, QGC_D_BAD_ATTR,

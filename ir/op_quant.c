@@ -2,6 +2,7 @@
  * in runtime/quant.c, which the kernels and passes use too. */
 #include "ir/infer.h"
 #include "ir/quant_params.h"
+#include "ir/quant_spec.h"
 
 static bool is_quantized_type(qgc_dtype dtype)
 {
@@ -105,16 +106,11 @@ qgc_result infer_choose_qparams(qgc_infer *in)
 
 static qgc_result check_observer_type(qgc_infer *in, const qgc_spec *spec)
 {
-    if (spec->kind == QGC_SPEC_SHARE)
-        return QGC_OK;
-    bool is_own = spec->kind == QGC_SPEC_OWN, is_half = spec->dtype == QGC_DTYPE_F16;
-    bool described = spec->scheme != QGC_SCHEME_NONE && spec->observer != QGC_OBSERVE_NONE;
-    bool bare = spec->scheme == QGC_SCHEME_NONE && spec->observer == QGC_OBSERVE_NONE &&
-                !spec->has_range && !spec->per_channel;
-    QGC_RULE(in, 3,
-             (is_quantized_type(spec->dtype) && (described || !is_own)) ||
-                 (is_half && is_own && bare),
-             "spec is %s", spec_str(in, spec));
+    qgc_int_range range;
+    const char *fault = spec->kind == QGC_SPEC_OWN ? qgc_spec_fault(spec) : NULL;
+    if (spec->kind == QGC_SPEC_FIXED && !qgc_quant_dtype_range(spec->dtype, &range))
+        fault = "the type is none of i8, u8, i16, u16 and i32";
+    QGC_RULE(in, 3, !fault, "spec is %s: %s", spec_str(in, spec), fault);
     return QGC_OK;
 }
 
@@ -153,8 +149,8 @@ qgc_result infer_observe(qgc_infer *in)
     uint32_t index;
     if (axis)
         QGC_TRY(qgc_in_axis(in, axis->i, x->rank, 2, &index));
-    QGC_TRY(check_observer_type(in, spec));
     QGC_TRY(check_spec_range(in, spec, 4));
+    QGC_TRY(check_observer_type(in, spec));
     QGC_TRY(check_fixed(in, spec));
     in->results[0] = x;
     return QGC_OK;

@@ -32,11 +32,17 @@ static qgc_result bad(pipeline *p, const char *format, ...)
 
 /* ---- parsing: name{key=value,key=value},name ---- */
 
+/* Brackets belong to a word: i8.sym[-127,127]. */
 static qgc_str take_word(qgc_str *rest)
 {
     size_t size = 0;
-    while (size < rest->size && !strchr(",{}= ", rest->data[size]))
-        size++;
+    int depth = 0;
+    for (; size < rest->size; size++) {
+        char c = rest->data[size];
+        depth += (c == '[') - (c == ']');
+        if (depth <= 0 && strchr(",{}= ", c))
+            break;
+    }
     qgc_str word = {rest->data, size};
     *rest = (qgc_str){rest->data + size, rest->size - size};
     return word;

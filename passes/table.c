@@ -5,6 +5,7 @@
 
 #define FORM(id)        (1u << QGC_FORM_##id)
 #define ANY_FORM        ((1u << QGC_NUM_FORMS) - 1)
+#define FORM_OF(id)     QGC_FORM_##id
 #define KEEPS           (-1)
 #define OPTION(n, d, s) {.name = n, .default_text = d, .summary = s}
 
