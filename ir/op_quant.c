@@ -127,11 +127,14 @@ static qgc_result check_fixed(qgc_infer *in, const qgc_spec *spec)
     return QGC_OK;
 }
 
-static bool shares_earlier_observer(const qgc_node *node, const qgc_spec *spec)
+/* share(%v): %v is the result of an observer that has a spec itself, so there are no cycles. */
+static bool shares_observer(const qgc_node *node, const qgc_spec *spec)
 {
     const qgc_value *other = qgc_func_find_value(node->func, spec->values[0]);
-    return other && other->def && other->def->op == QGC_OP_OBSERVE && other->def != node &&
-           !spec->values[1];
+    if (!other || !other->def || other->def->op != QGC_OP_OBSERVE || spec->values[1])
+        return false;
+    const qgc_attr *attr = qgc_node_attr(other->def, "spec");
+    return attr && attr->kind == QGC_ATTR_SPEC && attr->spec->kind != QGC_SPEC_SHARE;
 }
 
 qgc_result infer_observe(qgc_infer *in)
@@ -142,7 +145,7 @@ qgc_result infer_observe(qgc_infer *in)
     bool is_shared = spec->kind == QGC_SPEC_SHARE;
     QGC_RULE(in, 1,
              spec->kind == QGC_SPEC_OWN || (spec->kind == QGC_SPEC_FIXED && spec->has_dtype) ||
-                 (is_shared && shares_earlier_observer(in->node, spec)),
+                 (is_shared && shares_observer(in->node, spec)),
              "spec is %s", spec_str(in, spec));
     QGC_RULE(in, 2, is_shared || spec->per_channel == (axis != NULL), "spec is %s, axis is %s",
              spec_str(in, spec), axis ? "given" : "not given");

@@ -1,6 +1,7 @@
 #include "passes/quant_points.h"
 
 #include "ir/quant_spec.h"
+#include "passes/constants.h"
 
 uint32_t qgc_points_leader(const qgc_points *points, uint32_t index)
 {
@@ -82,6 +83,8 @@ static qgc_result check_spec(const qgc_pass_env *env, const qgc_point *point, qg
         fault = "only an operand can be derived";
     if (spec->kind == QGC_SPEC_OWN && spec->per_channel && point->axis < 0)
         fault = "no channel axis here, so no range per channel";
+    if (point->axis >= 0 && !qgc_is_constant(point->value))
+        fault = "only constants have ranges per channel";
     return fault ? bad_annotation(env, point->node, name, fault) : QGC_OK;
 }
 

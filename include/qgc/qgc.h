@@ -2,6 +2,7 @@
 #ifndef QGC_QGC_H
 #define QGC_QGC_H
 
+#include "qgc/calibrate.h"
 #include "qgc/context.h"
 #include "qgc/docs.h"
 #include "qgc/engine.h"

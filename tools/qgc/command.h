@@ -55,6 +55,7 @@ int fail(invocation *call);
 
 int run_opt(invocation *call);
 int run_run(invocation *call);
+int run_calibrate(invocation *call);
 int run_import(invocation *call);
 int run_onnx_check(invocation *call);
 int run_docs(invocation *call);

@@ -1,0 +1,30 @@
+/* The data pass: runs a prepared graph and records what its observers see. */
+#ifndef QGC_CALIBRATE_H
+#define QGC_CALIBRATE_H
+
+#include "qgc/module.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qgc_calibrate_options {
+    const char *func;  /* NULL: "main" */
+    size_t batch;      /* samples per run where the graph leaves it open; 0: 1 */
+    size_t limit;      /* at most so many samples; 0: all */
+    size_t shard;      /* this part (0 ...) of */
+    size_t num_shards; /* so many, in contiguous ranges of samples; 0: 1 */
+    void (*progress)(void *user, size_t done, size_t total); /* samples; or NULL */
+    void *user;
+} qgc_calibrate_options;
+
+/* |path|: a data file or folder (runtime/data.h), an array for each input by name, or one without a
+ * name for the only input; the first dimension counts samples. On success the module has the form
+ * calibrated, a statistics record for each observed value and a provenance. */
+QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
+                                        const qgc_calibrate_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

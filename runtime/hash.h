@@ -1,0 +1,10 @@
+/* Hashes of bytes, the same on every machine: XXH3, 64 bits. */
+#ifndef QGC_RUNTIME_HASH_H
+#define QGC_RUNTIME_HASH_H
+
+#include "qgc/base.h"
+
+/* The hash of |bytes| bytes, continuing from |seed|: 0, or the hash of what came before. */
+uint64_t qgc_hash(uint64_t seed, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,102 @@
+/* qgc calibrate: run a prepared graph on data, write it with statistics. */
+#include "input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static qgc_result read_size(invocation *call, const char *option, size_t *out)
+{
+    const char *text = get_option(call, option);
+    char *end;
+    if (!text)
+        return QGC_OK;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || !value || errno)
+        return qgc_context_usage_error(call->context, "%s %s: expected a number of at least 1",
+                                       option, text);
+    *out = (size_t)value;
+    return QGC_OK;
+}
+
+/* "0/4": the first of four parts. */
+static qgc_result read_shard(invocation *call, qgc_calibrate_options *options)
+{
+    const char *text = get_option(call, "--shard");
+    char *slash, *end = NULL;
+    if (!text)
+        return QGC_OK;
+    options->shard = strtoul(text, &slash, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *slash == '/' && slash[1] >= '0' && slash[1] <= '9')
+        options->num_shards = strtoul(slash + 1, &end, 10);
+    if (end && !*end && options->shard < options->num_shards)
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
+}
+
+/* The bar appears after a second. */
+typedef struct progress {
+    struct timespec start;
+    double last;
+    bool shown;
+} progress;
+
+static void show_progress(void *user, size_t done, size_t total)
+{
+    progress *p = user;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        (double)(now.tv_sec - p->start.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->start.tv_nsec);
+    if (seconds < 1 || (seconds < p->last + 0.2 && done < total))
+        return;
+    double rate = (double)done / seconds;
+    int width = (int)(30 * done / total);
+    fprintf(stderr, "\r[%.*s%*s] %zu/%zu samples, %.1f/s, %.0f s left ", width,
+            "##############################", 30 - width, "", done, total, rate,
+            (double)(total - done) / rate);
+    p->last = seconds;
+    p->shown = true;
+}
+
+static qgc_result calibrate(invocation *call, qgc_module *module, const char *data)
+{
+    progress bar = {0};
+    qgc_calibrate_options options = {.func = get_option(call, "--func"), .user = &bar};
+    clock_gettime(CLOCK_MONOTONIC, &bar.start);
+    if (isatty(STDERR_FILENO) && !has_option(call, "--no-progress"))
+        options.progress = show_progress;
+    if (read_size(call, "--batch", &options.batch) != QGC_OK ||
+        read_size(call, "--limit", &options.limit) != QGC_OK ||
+        read_shard(call, &options) != QGC_OK || bind_symbols(call, module) != QGC_OK)
+        return QGC_FAILED;
+    qgc_result result = qgc_module_calibrate(module, data, &options);
+    if (bar.shown)
+        fputc('\n', stderr);
+    return result;
+}
+
+int run_calibrate(invocation *call)
+{
+    const char *data = get_option(call, "--data"), *path = get_option(call, "-o");
+    if (!data) {
+        qgc_context_usage_error(call->context, "qgc calibrate needs --data");
+        return fail(call);
+    }
+    qgc_module *module = qgc_module_read(call->context, call->files[0]);
+    if (!module)
+        return fail(call);
+    qgc_result result = calibrate(call, module, data);
+    if (result == QGC_OK && path && strcmp(path, "-") != 0)
+        result = qgc_module_save(module, path);
+    else if (result == QGC_OK)
+        qgc_module_write(module, stdout);
+    qgc_module_destroy(module);
+    if (result != QGC_OK)
+        return fail(call);
+    flush_diagnostics(call);
+    return EXIT_DONE;
+}
