@@ -12,7 +12,8 @@ uint32_t qgc_points_leader(const qgc_points *points, uint32_t index)
 
 uint32_t qgc_points_of(const qgc_points *points, const qgc_value *value)
 {
-    return (uint32_t)(uintptr_t)qgc_map_get(&points->of_value, value) - 1;
+    const qgc_point_chain *chain = qgc_map_get(&points->of_value, value);
+    return chain ? chain->first : QGC_NO_POINT;
 }
 
 qgc_name qgc_annotation_name(const qgc_node *node, uint32_t slot, qgc_arena *scratch)
@@ -44,17 +45,14 @@ static void add_point(qgc_points *points, qgc_point point)
     point.parent = index;
     point.decides = QGC_NO_POINT;
     point.next_of_value = QGC_NO_POINT;
-    void **first = qgc_map_at(&points->of_value, point.value);
-    if (*first) {
-        uint32_t last = (uint32_t)(uintptr_t)*first - 1;
-        while (points->list.data[last].next_of_value != QGC_NO_POINT)
-            last = points->list.data[last].next_of_value;
-        points->list.data[last].next_of_value = index;
+    qgc_point_chain **chain = (qgc_point_chain **)qgc_map_at(&points->of_value, point.value);
+    if (*chain) {
+        points->list.data[(*chain)->last].next_of_value = index;
     } else {
-        *first = (void *)(uintptr_t)(index + 1);
+        *chain = QGC_NEW(points->arena, qgc_point_chain);
+        (*chain)->first = index;
     }
-    if (point.use)
-        *qgc_map_at(&points->of_use, point.use) = (void *)(uintptr_t)(index + 1);
+    (*chain)->last = index;
     qgc_vec_push(points->arena, &points->list, point);
 }
 
@@ -213,59 +211,18 @@ static bool same_spec(const qgc_point *a, const qgc_point *b)
     return a->axis == b->axis && qgc_attr_equal(&x, &y);
 }
 
-static const char *spec_str(const qgc_pass_env *env, const qgc_spec *spec)
-{
-    qgc_text text = {.arena = env->scratch};
-    qgc_spec_print(&text, spec);
-    return text.data;
-}
-
-/* Point |later| meets the group's spec so far, that of |earlier|. */
-static qgc_result decide(const qgc_point *earlier, const qgc_point *later, const qgc_pass_env *env,
-                         bool *out_later_wins)
-{
-    qgc_diag *diag = &env->context->diag;
-    bool fixed = earlier->spec->kind == QGC_SPEC_FIXED;
-    *out_later_wins = !fixed;
-    if (same_spec(earlier, later))
-        return QGC_OK;
-    if (fixed && later->spec->kind == QGC_SPEC_FIXED) {
-        qgc_report(diag, later->node->loc, QGC_D_BAD_SHARING,
-                   "%%%s shares its parameters with %%%s, but is %s there and %s here",
-                   later->value->name->data, earlier->value->name->data,
-                   spec_str(env, earlier->spec), spec_str(env, later->spec));
-        qgc_note(diag, earlier->node->loc, "the other site");
-        return QGC_FAILED;
-    }
-    if (!qgc_wants_remarks(diag))
-        return QGC_OK;
-    qgc_report(diag, (fixed ? later : earlier)->node->loc, QGC_D_SPEC_OVERRIDDEN,
-               "%%%s and %%%s share their parameters: %s gives way to %s",
-               earlier->value->name->data, later->value->name->data,
-               spec_str(env, (fixed ? later : earlier)->spec),
-               spec_str(env, (fixed ? earlier : later)->spec));
-    qgc_note(diag, (fixed ? earlier : later)->node->loc, "which is given here");
-    return QGC_OK;
-}
-
+/* A point has one spec and a share joins one other, so a group has one that is no share, or is a
+ * circle. */
 static qgc_result resolve(qgc_points *points, const qgc_pass_env *env)
 {
-    for (uint32_t i = 0; i < points->list.size; i++) {
-        const qgc_point *point = &points->list.data[i];
-        qgc_point *leader = &points->list.data[qgc_points_leader(points, i)];
-        bool wins = true;
-        if (point->spec->kind == QGC_SPEC_SHARE)
-            continue;
-        if (leader->decides != QGC_NO_POINT)
-            QGC_TRY(decide(&points->list.data[leader->decides], point, env, &wins));
-        if (wins)
-            leader->decides = i;
-    }
+    for (uint32_t i = 0; i < points->list.size; i++)
+        if (points->list.data[i].spec->kind != QGC_SPEC_SHARE)
+            points->list.data[qgc_points_leader(points, i)].decides = i;
     for (uint32_t i = 0; i < points->list.size; i++) {
         const qgc_point *point = &points->list.data[i];
         if (point->parent == i && point->decides == QGC_NO_POINT)
             return qgc_report(&env->context->diag, point->node->loc, QGC_D_BAD_SHARING,
-                              "%%%s shares its parameters with others, but none of them has a spec",
+                              "%%%s shares its parameters in a circle, none of which has a spec",
                               point->value->name->data);
     }
     return QGC_OK;
@@ -294,9 +251,7 @@ static void unite_with_earlier(qgc_points *points, uint32_t index)
 
 qgc_result qgc_points_build(qgc_points *points, qgc_func *func, const qgc_pass_env *env)
 {
-    *points = (qgc_points){.arena = env->scratch,
-                           .of_value = {.arena = env->scratch},
-                           .of_use = {.arena = env->scratch}};
+    *points = (qgc_points){.arena = env->scratch, .of_value = {.arena = env->scratch}};
     QGC_TRY(collect(points, func, env));
     QGC_TRY(unite_explicit(points, func, env));
     QGC_TRY(resolve(points, env));

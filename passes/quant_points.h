@@ -1,20 +1,17 @@
 /* Where a function is annotated, and which of these places share parameters.
  *
  * A point is a value (`quant.out` of its op) or one use of a value (`quant.<operand>` of the user).
- * Points that share form a group, by union-find, so that the order in which they are visited does
- * not matter:
+ * Points that share form a group, by union-find, so that the order of the graph does not matter:
  *  1. explicitly: share(%v) joins the value %v, share(%v -> %user) the use of %v by the op of
- * %user;
- *  2. each group takes a spec: a fixed one if there is one, else the last in program order
- *     (remark R0802); two different fixed ones, or none at all, are errors that name the sites;
- *  3. implicitly: a use joins its value, and the other uses of it, where their specs are equal.
- *     This leaves the specs of groups as they are. */
+ * %user. A group has one point with a spec of its own, or is a circle: an error.
+ *  2. implicitly: a use joins its value, and the other uses of it, where their specs are equal.
+ */
 #ifndef QGC_PASSES_QUANT_POINTS_H
 #define QGC_PASSES_QUANT_POINTS_H
 
 #include "passes/pass.h"
 
-enum { QGC_NO_POINT = UINT32_MAX };
+#define QGC_NO_POINT UINT32_MAX
 
 typedef struct qgc_point {
     qgc_node *node; /* whose attribute it is */
@@ -27,11 +24,15 @@ typedef struct qgc_point {
     uint32_t next_of_value; /* the next point of the same value, or QGC_NO_POINT */
 } qgc_point;
 
+/* The points of one value, linked by next_of_value. */
+typedef struct qgc_point_chain {
+    uint32_t first, last;
+} qgc_point_chain;
+
 typedef struct qgc_points {
     qgc_arena *arena;
     QGC_VEC(qgc_point) list; /* in program order, the uses of a node before its results */
-    qgc_map of_value;        /* value -> (void *)(index of its first point + 1) */
-    qgc_map of_use;          /* use -> (void *)(index + 1) */
+    qgc_map of_value;        /* value -> qgc_point_chain * */
 } qgc_points;
 
 /* All points of a function, grouped. Reports BAD_ANNOTATION and BAD_SHARING. */

@@ -1,0 +1,42 @@
+/* From statistics to scales and zero points: what convert decides for each group of observers that
+ * share parameters. */
+#ifndef QGC_PASSES_QPARAMS_H
+#define QGC_PASSES_QPARAMS_H
+
+#include "ir/quant_spec.h"
+#include "passes/pass.h"
+#include "runtime/observe.h"
+
+/* How a histogram becomes a range; observers that keep none use their minimum and maximum. */
+typedef enum qgc_range_method {
+    QGC_METHOD_MINMAX,
+    QGC_METHOD_PERCENTILE,
+    QGC_METHOD_ENTROPY,
+    QGC_METHOD_MSE,
+} qgc_range_method;
+
+typedef struct qgc_method {
+    qgc_range_method kind;
+    double share; /* PERCENTILE: of the values that are kept */
+} qgc_method;
+
+/* "minmax", "percentile:0.9999", "entropy", "mse"; false where it is none of them. */
+bool qgc_method_read(qgc_str text, qgc_method *out);
+
+/* What an observer becomes. */
+typedef struct qgc_decision {
+    qgc_name base; /* the observed value's name: what new values are named after */
+    const qgc_spec *spec;
+    qgc_int_range range;        /* of the quantized values */
+    uint32_t num;               /* 1, or channels */
+    qgc_qparams *params;        /* num of them; NULL for f16 */
+    int64_t axis;               /* -1: per tensor */
+    const qgc_tensor *constant; /* the observed data where it is constant, else NULL */
+} qgc_decision;
+
+/* Decides for every observer of the module: *qgc_map_at(out, node) is a qgc_decision in |arena|.
+ * Reports UNCALIBRATED for each observer without statistics, FOREIGN_STATS, BAD_STATS,
+ * BAD_QPARAMS. */
+qgc_result qgc_decide(qgc_module *module, const qgc_method *method, qgc_arena *arena, qgc_map *out);
+
+#endif
