@@ -165,7 +165,7 @@ static qgc_result run_batch(calibrator *c, const qgc_tensor *batch, size_t num)
     qgc_arena_mark mark = qgc_arena_get_mark(&c->arena);
     qgc_tensor *inputs = QGC_NEW_ARRAY(&c->arena, qgc_tensor, params);
     qgc_tensor *outputs = QGC_NEW_ARRAY(&c->arena, qgc_tensor, results);
-    qgc_interp_options options = {watch, c};
+    qgc_interp_options options = {.watch = watch, .user = c};
     for (uint32_t i = 0; i < params; i++)
         inputs[i] = batch[c->arrays[i]];
     qgc_result result = qgc_interp_run(c->func, inputs, outputs, &options);
