@@ -19,6 +19,9 @@ RULES = [
     # weights are safetensors files
     ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/safetensors.h",
                     "runtime/file.h", "runtime/tensor.h"]),
+    # claim rows are text
+    ("passes/claims.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "frontend/rules.h",
+                            "frontend/parse.h"]),
     # const-fold evaluates, convert quantizes
     ("passes/*", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*"]),
     ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/*"]),

@@ -1,0 +1,89 @@
+/* The named conditions of claim rows. */
+#include "ir/view.h"
+#include "passes/claims.h"
+
+static bool k_fits_i32(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    return view->kind != QGC_VIEW_PRODUCT || qgc_view_accumulates(view, 0, arena, why);
+}
+
+static bool groups_divide(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    const qgc_type *x = view->operands[0].value->type;
+    if (view->num_channels && x->rank > 1 && qgc_dim_is_number(x->dims[1]))
+        return true;
+    return qgc_why_not(arena, why, QGC_FAULT_CONDITION, "x is %s: its channels are no number",
+                       qgc_type_str(arena, x));
+}
+
+static bool shape_known(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    if (!view->result->type->is_static)
+        return qgc_why_not(arena, why, QGC_FAULT_CONDITION, "%%%s is %s", view->result->name->data,
+                           qgc_type_str(arena, view->result->type));
+    for (uint32_t i = 0; i < view->num_operands; i++) {
+        const qgc_value *value = view->operands[i].value;
+        if (!value->type->is_static)
+            return qgc_why_not(arena, why, QGC_FAULT_CONDITION, "%%%s is %s", value->name->data,
+                               qgc_type_str(arena, value->type));
+    }
+    return true;
+}
+
+static bool w_symmetric(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    const qgc_view_params *w = &view->operands[view->num_operands - 1].params;
+    for (size_t c = 0; c < w->num && w->zero_points; c++)
+        if (w->zero_points[c] != 0)
+            return qgc_why_not(arena, why, QGC_FAULT_CONDITION, "zero point %d of w is %d", (int)c,
+                               w->zero_points[c]);
+    return w->zero_points || qgc_why_not(arena, why, QGC_FAULT_CONDITION,
+                                         "the zero point of w is computed at run time");
+}
+
+static bool integer(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    return view->kind != QGC_VIEW_FLOAT ||
+           qgc_why_not(arena, why, QGC_FAULT_CONDITION, "%s to %%%s is no integer op",
+                       qgc_node_op(view->op)->mnemonic, view->result->name->data);
+}
+
+static bool last_axis(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    int64_t rank = view->op->results[0].type->rank;
+    int64_t axis = qgc_op_attr_index(qgc_node_op(view->op), qgc_str_from("axis")) < 0
+                       ? rank - 1
+                       : qgc_node_int(view->op, "axis");
+    return axis == -1 || axis == rank - 1 ||
+           qgc_why_not(arena, why, QGC_FAULT_CONDITION, "axis is %lld of %lld dimensions",
+                       (long long)axis, (long long)rank);
+}
+
+static const qgc_condition table[] = {
+    {"k_fits_i32",
+     "no accumulator can overflow: products * max|x - zx| * max|w - zw| < 2^31 (i64 for 16 bits)",
+     k_fits_i32},
+    {"groups_divide", "the channels of x and w are numbers", groups_divide},
+    {"shape_known", "no dimension is symbolic", shape_known},
+    {"w_symmetric", "every zero point of w is 0", w_symmetric},
+    {"integer", "it is lowered to integer ops, not kept as dequantize, op, quantize", integer},
+    {"last_axis", "the op works along the last dimension", last_axis},
+};
+
+size_t qgc_num_conditions(void)
+{
+    return sizeof table / sizeof *table;
+}
+
+const qgc_condition *qgc_condition_at(size_t index)
+{
+    return &table[index];
+}
+
+const qgc_condition *qgc_condition_find(qgc_str name)
+{
+    for (size_t i = 0; i < qgc_num_conditions(); i++)
+        if (qgc_str_equal(name, qgc_str_from(table[i].name)))
+            return &table[i];
+    return NULL;
+}
