@@ -127,14 +127,46 @@ static qgc_result check_fixed(qgc_infer *in, const qgc_spec *spec)
     return QGC_OK;
 }
 
-/* share(%v): %v is the result of an observer that has a spec itself, so there are no cycles. */
-static bool shares_observer(const qgc_node *node, const qgc_spec *spec)
+/* |name| is the result of an observer that has a spec of its own, so there are no circles. */
+static bool names_observer(const qgc_node *node, qgc_name name)
 {
-    const qgc_value *other = qgc_func_find_value(node->func, spec->values[0]);
-    if (!other || !other->def || other->def->op != QGC_OP_OBSERVE || spec->values[1])
+    const qgc_value *other = qgc_func_find_value(node->func, name);
+    if (!other || !other->def || other->def->op != QGC_OP_OBSERVE)
         return false;
     const qgc_attr *attr = qgc_node_attr(other->def, "spec");
-    return attr && attr->kind == QGC_ATTR_SPEC && attr->spec->kind != QGC_SPEC_SHARE;
+    return attr && attr->kind == QGC_ATTR_SPEC &&
+           (attr->spec->kind == QGC_SPEC_OWN || attr->spec->kind == QGC_SPEC_FIXED);
+}
+
+/* What is derived may read a value through an observer that shares. */
+static bool derives(const qgc_node *node, const qgc_spec *spec)
+{
+    for (int i = 0; i < 2; i++) {
+        const qgc_value *from = qgc_func_find_value(node->func, spec->values[i]);
+        if (!from || !from->def || from->def->op != QGC_OP_OBSERVE)
+            return false;
+        const qgc_attr *attr = qgc_node_attr(from->def, "spec");
+        if (!attr || attr->kind != QGC_ATTR_SPEC || attr->spec->kind == QGC_SPEC_DERIVE)
+            return false;
+    }
+    return true;
+}
+
+static bool is_observer_spec(const qgc_node *node, const qgc_spec *spec)
+{
+    switch (spec->kind) {
+    case QGC_SPEC_OWN:
+        return true;
+    case QGC_SPEC_FIXED:
+        return spec->has_dtype;
+    case QGC_SPEC_SHARE:
+        return !spec->values[1] && names_observer(node, spec->values[0]);
+    case QGC_SPEC_DERIVE:
+        return derives(node, spec);
+    case QGC_SPEC_FLOAT:
+        break;
+    }
+    return false;
 }
 
 qgc_result infer_observe(qgc_infer *in)
@@ -143,10 +175,7 @@ qgc_result infer_observe(qgc_infer *in)
     const qgc_spec *spec = qgc_node_attr(in->node, "spec")->spec;
     const qgc_attr *axis = qgc_node_attr(in->node, "axis");
     bool is_shared = spec->kind == QGC_SPEC_SHARE;
-    QGC_RULE(in, 1,
-             spec->kind == QGC_SPEC_OWN || (spec->kind == QGC_SPEC_FIXED && spec->has_dtype) ||
-                 (is_shared && shares_observer(in->node, spec)),
-             "spec is %s", spec_str(in, spec));
+    QGC_RULE(in, 1, is_observer_spec(in->node, spec), "spec is %s", spec_str(in, spec));
     QGC_RULE(in, 2, is_shared || spec->per_channel == (axis != NULL), "spec is %s, axis is %s",
              spec_str(in, spec), axis ? "given" : "not given");
     uint32_t index;

@@ -1,15 +1,18 @@
 /* Gives every edge of the ops that can be quantized a spec, as attributes of the op. Requires form
  * float, provides annotated. What an op's ports may be is the op table's business (ACT, WEIGHT,
  * BIAS, SHARE); no op is named here.
- * Does not handle: rules files and targets' tables; biases stay float. */
+ * Does not handle: rules files and targets' tables. */
 #include "ir/quant_spec.h"
 #include "passes/constants.h"
 #include "passes/quant_points.h"
+
+#include <string.h>
 
 typedef struct annotator {
     const qgc_pass_env *env;
     const qgc_spec *activation, *weight,
         *weight_tensor; /* weight_tensor: one range for all of it */
+    bool derives_bias;
 } annotator;
 
 static const qgc_operand_spec *operand_row(const qgc_node *node, uint32_t slot)
@@ -21,6 +24,14 @@ static bool is_data(const qgc_node *node, uint32_t slot)
 {
     qgc_quant_rule rule = operand_row(node, slot)->quant;
     return node->operands[slot].value && (rule == QGC_Q_ACT || rule == QGC_Q_WEIGHT);
+}
+
+/* An inner value of a chain that fuse has marked: one kernel computes the chain, so it is never
+ * rounded. */
+static bool is_inner(const annotator *a, const qgc_value *value)
+{
+    qgc_name mark = qgc_context_name(a->env->context, "fuse.into");
+    return value->def && qgc_node_extra(value->def, mark) != NULL;
 }
 
 static qgc_quant_rule result_rule(const qgc_node *node)
@@ -85,20 +96,38 @@ static const qgc_spec *operand_spec(const annotator *a, const qgc_node *node, ui
     return has_axis ? a->weight : a->weight_tensor;
 }
 
+/* The bias's scale is that of the products: of the first activation and the weight. */
+static void annotate_bias(const annotator *a, qgc_node *node)
+{
+    qgc_spec spec = {.kind = QGC_SPEC_DERIVE};
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        qgc_quant_rule rule = operand_row(node, i)->quant;
+        if (is_data(node, i) && !is_inner(a, value) && !spec.values[rule == QGC_Q_WEIGHT])
+            spec.values[rule == QGC_Q_WEIGHT] = value->name;
+        if (rule == QGC_Q_BIAS && value && spec.values[0] && spec.values[1] &&
+            qgc_is_constant(value))
+            set_spec(node, i, &spec, a->env->scratch);
+    }
+}
+
 static void annotate(const annotator *a, qgc_node *node)
 {
     qgc_arena *scratch = a->env->scratch;
     bool shares = result_rule(node) == QGC_Q_SHARE;
     qgc_spec first = {.kind = QGC_SPEC_SHARE, .values = {NULL, node->results[0].name}};
     for (uint32_t i = 0; i < node->num_operands; i++) {
-        if (!is_data(node, i))
+        if (!is_data(node, i) || is_inner(a, node->operands[i].value))
             continue;
         bool joins = shares && first.values[0];
         set_spec(node, i, joins ? &first : operand_spec(a, node, i), scratch);
         if (!first.values[0])
             first.values[0] = node->operands[i].value->name;
     }
-    set_spec(node, UINT32_MAX, shares ? &first : a->activation, scratch);
+    if (a->derives_bias)
+        annotate_bias(a, node);
+    if (!is_inner(a, &node->results[0]))
+        set_spec(node, UINT32_MAX, shares && first.values[0] ? &first : a->activation, scratch);
 }
 
 static bool visit(const annotator *a, qgc_node *node)
@@ -143,7 +172,13 @@ qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
     }
     qgc_spec weight_tensor = weight;
     weight_tensor.per_channel = false;
-    annotator a = {env, &activation, &weight, &weight_tensor};
+    bool derives_bias = strcmp(env->options[2], "derive") == 0;
+    if (!derives_bias && strcmp(env->options[2], "float") != 0) {
+        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
+                   "bias=%s: expected float or derive", env->options[2]);
+        return QGC_PASS_FAILED;
+    }
+    annotator a = {env, &activation, &weight, &weight_tensor, derives_bias};
     bool changed = false;
     QGC_EACH_FUNC (func, module)
         QGC_EACH_NODE (node, func)

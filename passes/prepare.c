@@ -4,9 +4,8 @@
  * A value has one observer for each group of points it takes part in: that of its own point stands
  * at the value, and every use reads it; those of uses read it in turn. The first observer of a
  * group in program order carries the spec, the others share it. */
+#include "passes/observers.h"
 #include "passes/quant_points.h"
-
-#include <string.h>
 
 typedef struct preparer {
     const qgc_pass_env *env;
@@ -51,7 +50,7 @@ static uint32_t next_use_group(const preparer *p, uint32_t from, const bool *ser
 {
     for (uint32_t i = from; i != QGC_NO_POINT; i = p->points.list.data[i].next_of_value) {
         uint32_t leader = qgc_points_leader(&p->points, i);
-        if (!served[leader])
+        if (!served[leader] && p->points.list.data[i].spec->kind != QGC_SPEC_DERIVE)
             return leader;
     }
     return QGC_NO_POINT;
@@ -99,6 +98,38 @@ static void observe_value(preparer *p, qgc_value *value, qgc_node *before)
     }
 }
 
+/* The observer through which |user| reads the value |name|, or NULL. */
+static qgc_value *observed_operand(const qgc_node *user, qgc_name name)
+{
+    for (uint32_t i = 0; i < user->num_operands; i++) {
+        qgc_value *value = user->operands[i].value;
+        if (value && value->def && value->def->op == QGC_OP_OBSERVE &&
+            qgc_observed_value(value->def)->name == name)
+            return value;
+    }
+    return NULL;
+}
+
+static qgc_result derive(preparer *p, uint32_t index)
+{
+    qgc_point *point = &p->points.list.data[index];
+    qgc_node *user = point->use->user;
+    qgc_spec *spec = QGC_NEW(&p->func->module->arena, qgc_spec);
+    spec->kind = QGC_SPEC_DERIVE;
+    for (int i = 0; i < 2; i++) {
+        const qgc_value *from = observed_operand(user, point->spec->values[i]);
+        if (!from)
+            return qgc_report(&p->env->context->diag, user->loc, QGC_D_BAD_ANNOTATION,
+                              "%s: derived from %%%s, which is not an annotated operand",
+                              qgc_node_op(user)->mnemonic, point->spec->values[i]->data);
+        spec->values[i] = from->name;
+    }
+    qgc_value *observer = insert(p, point->value, point->use->value, index, user);
+    qgc_node_set_attr(observer->def, "spec", (qgc_attr){.kind = QGC_ATTR_SPEC, .spec = spec});
+    qgc_node_set_operand(user, (uint32_t)(point->use - user->operands), observer);
+    return QGC_OK;
+}
+
 static void drop_annotations(qgc_node *node)
 {
     for (uint32_t i = node->num_extra; i-- > 0;) {
@@ -108,7 +139,7 @@ static void drop_annotations(qgc_node *node)
     }
 }
 
-static void observe_func(preparer *p)
+static qgc_result observe_func(preparer *p)
 {
     p->first = QGC_NEW_ARRAY(p->env->scratch, qgc_value *, p->points.list.size);
     qgc_node *first = p->func->first;
@@ -120,6 +151,10 @@ static void observe_func(preparer *p)
             observe_value(p, &node->results[i], next);
         drop_annotations(node);
     }
+    for (uint32_t i = 0; i < p->points.list.size; i++)
+        if (p->points.list.data[i].spec->kind == QGC_SPEC_DERIVE)
+            QGC_TRY(derive(p, i));
+    return QGC_OK;
 }
 
 static qgc_result check_bare(const qgc_func *func, const qgc_pass_env *env)
@@ -142,10 +177,9 @@ qgc_pass_status pass_prepare(qgc_module *module, const qgc_pass_env *env)
             return QGC_PASS_FAILED;
     QGC_EACH_FUNC (func, module) {
         preparer p = {.env = env, .func = func};
-        if (qgc_points_build(&p.points, func, env) != QGC_OK)
+        if (qgc_points_build(&p.points, func, env) != QGC_OK || observe_func(&p) != QGC_OK)
             return QGC_PASS_FAILED;
         num += p.points.list.size;
-        observe_func(&p);
     }
     if (num)
         return QGC_PASS_CHANGED;

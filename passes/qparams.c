@@ -299,6 +299,41 @@ static qgc_result decide_group(decider *d, const group *g)
     return QGC_OK;
 }
 
+/* i32 with the product of two scales: biases. Channels are those of the weight. */
+static qgc_result decide_derived(decider *d, const group *g)
+{
+    const qgc_spec *from = qgc_node_attr(g->root, "spec")->spec;
+    qgc_decision *own = qgc_map_get(d->out, g->root);
+    const qgc_decision *parts[2];
+    qgc_diag *diag = &d->module->context->diag;
+    for (int i = 0; i < 2; i++)
+        parts[i] = qgc_map_get(d->out, qgc_func_find_value(g->root->func, from->values[i])->def);
+    uint32_t num = parts[0]->num > parts[1]->num ? parts[0]->num : parts[1]->num;
+    bool fits = parts[0]->params && parts[1]->params && own->constant &&
+                (parts[0]->num == 1 || parts[1]->num == 1);
+    if (!fits || (num > 1 && (own->constant->rank != 1 || own->constant->shape[0] != num)))
+        return qgc_report(diag, g->root->loc, QGC_D_BAD_ANNOTATION,
+                          "%%%s cannot be derived: it is no constant with a number for each of the "
+                          "%u channels, or what it derives from is not quantized",
+                          own->base->data, num);
+    qgc_spec *spec = QGC_NEW(d->arena, qgc_spec);
+    *spec = (qgc_spec){.kind = QGC_SPEC_OWN, .has_dtype = true, .dtype = QGC_DTYPE_I32};
+    own->spec = spec;
+    own->range = (qgc_int_range){INT32_MIN, INT32_MAX};
+    own->num = num;
+    own->axis = num > 1 ? 0 : -1;
+    own->params = QGC_NEW_ARRAY(d->arena, qgc_qparams, num);
+    for (uint32_t i = 0; i < num; i++) {
+        float a = parts[0]->params[parts[0]->num > 1 ? i : 0].scale;
+        own->params[i].scale = a * parts[1]->params[parts[1]->num > 1 ? i : 0].scale;
+        qgc_quant_fault fault = qgc_quant_check_scale(own->params[i].scale);
+        if (fault != QGC_QUANT_OK)
+            return qgc_report(diag, g->root->loc, QGC_D_BAD_QPARAMS, "%%%s: derived %s",
+                              own->base->data, qgc_quant_fault_text(fault));
+    }
+    return QGC_OK;
+}
+
 static void visit(decider *d, const qgc_node *node)
 {
     qgc_decision *decision = QGC_NEW(d->arena, qgc_decision);
@@ -325,7 +360,12 @@ qgc_result qgc_decide(qgc_module *module, const qgc_method *method, qgc_arena *a
         QGC_EACH_NODE (node, func)
             if (node->op == QGC_OP_OBSERVE)
                 visit(&d, node);
-    for (size_t i = 0; i < d.groups.size && d.result == QGC_OK; i++)
-        d.result = decide_group(&d, d.groups.data[i]);
+    for (int derived = 0; derived < 2; derived++)
+        for (size_t i = 0; i < d.groups.size && d.result == QGC_OK; i++) {
+            const group *g = d.groups.data[i];
+            bool is_derived = qgc_observer_spec(g->root)->kind == QGC_SPEC_DERIVE;
+            if (is_derived == derived)
+                d.result = derived ? decide_derived(&d, g) : decide_group(&d, g);
+        }
     return d.result;
 }

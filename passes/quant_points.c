@@ -237,6 +237,8 @@ static const qgc_point *decider(const qgc_points *points, uint32_t leader)
 static void unite_with_earlier(qgc_points *points, uint32_t index)
 {
     uint32_t own = qgc_points_leader(points, index);
+    if (points->list.data[index].spec->kind == QGC_SPEC_DERIVE)
+        return; /* what it derives from is its op's own */
     uint32_t other = qgc_points_of(points, points->list.data[index].value);
     for (; other != index; other = points->list.data[other].next_of_value) {
         uint32_t leader = qgc_points_leader(points, other);
