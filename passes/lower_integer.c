@@ -295,17 +295,36 @@ static qgc_tensor all_codes(qgc_dtype dtype, uint8_t *bytes)
     return (qgc_tensor){.dtype = dtype, .rank = 1, .shape = {256}, .data = bytes, .bytes = 256};
 }
 
+/* A constant operand; a quantized one in floats, in |*owned|. */
+static const qgc_tensor *constant_operand(const qgc_value *value, qgc_tensor *owned)
+{
+    const qgc_node *def = value->def;
+    const qgc_tensor *operands[3] = {0};
+    if (def->op != QGC_OP_DEQUANTIZE)
+        return def->constant;
+    for (uint32_t i = 0; i < 3; i++)
+        operands[i] = qgc_node_operand(def, i) ? qgc_node_operand(def, i)->def->constant : NULL;
+    return qgc_interp_node(def, operands, owned) == QGC_OK ? owned : NULL;
+}
+
 /* |node| on |x| in place of the operand |from|, by the reference kernels; |x| becomes the result.
  */
 static bool step(const qgc_node *node, const qgc_value *from, qgc_tensor *x)
 {
     const qgc_tensor *operands[QGC_MAX_OPERANDS] = {0};
+    qgc_tensor result = {0}, owned[QGC_MAX_OPERANDS] = {0};
+    bool done = true;
     for (uint32_t i = 0; i < node->num_operands; i++) {
         const qgc_value *value = qgc_node_operand(node, i);
-        operands[i] = value == from ? x : value ? value->def->constant : NULL;
+        if (!value)
+            continue;
+        operands[i] = value == from ? x : constant_operand(value, &owned[i]);
+        done = done && operands[i];
     }
-    qgc_tensor result = {0};
-    if (qgc_interp_node(node, operands, &result) != QGC_OK)
+    done = done && qgc_interp_node(node, operands, &result) == QGC_OK;
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        qgc_tensor_destroy(&owned[i]);
+    if (!done)
         return false;
     qgc_tensor_destroy(x);
     *x = result;
@@ -330,7 +349,7 @@ static bool lower_table(qgc_lowering *l)
     qgc_diag *diag = &l->env->context->diag;
     size_t reported = diag->list.size;
     uint8_t bytes[256];
-    while (!x->dequantize)
+    while (!x->dequantize || (x->constant && x->constant->bytes == 1)) /* scalar constants */
         x++;
     qgc_tensor codes = all_codes(x->dtype, bytes), table = {0};
     bool done = qgc_tensor_copy(diag, &codes, &table) == QGC_OK &&

@@ -151,6 +151,34 @@ static bool remove_pair(qgc_node *quantize, const qgc_pass_env *env)
     return true;
 }
 
+/* ---- integers that were cast to floats ---- */
+
+static bool leads_to_step(const qgc_value *value)
+{
+    for (const qgc_use *use = value->first_use; use; use = use->next)
+        if (use->user->op == QGC_OP_QUANTIZE || qgc_view_moves(use->user))
+            return true;
+    return false;
+}
+
+/* A cast of 8 or 16 bits to f32 is a dequantize with scale 1. */
+static bool read_cast(qgc_node *cast)
+{
+    const qgc_value *x = qgc_node_operand(cast, 0);
+    qgc_func *func = cast->func;
+    if (!(QGC_T_INT816 >> x->type->dtype & 1) || cast->results[0].type->dtype != QGC_DTYPE_F32 ||
+        !leads_to_step(&cast->results[0]))
+        return false;
+    qgc_value *operands[] = {qgc_node_operand(cast, 0), NULL, NULL};
+    qgc_node *node = qgc_node_create(func, QGC_OP_DEQUANTIZE, 3, operands, 1, cast, cast->loc);
+    qgc_node_set_attr(node, "scale", qgc_attr_from_float(1.0f));
+    node->scope = cast->scope;
+    node->results[0].type = cast->results[0].type;
+    qgc_value_take_over(func, &cast->results[0], &node->results[0]);
+    qgc_node_erase(cast);
+    return true;
+}
+
 /* ---- quantize before what moves ---- */
 
 /* The integer that |value|, a constant or nothing (0), becomes; as a const op. NULL: none does. */
@@ -395,6 +423,10 @@ static bool hoist_all(qgc_func *func, const qgc_pass_env *env)
 bool qgc_seams_move(qgc_func *func, const qgc_pass_env *env)
 {
     bool changed = merge_all(func);
+    for (qgc_node *node = func->first, *next; node; node = next) {
+        next = node->next;
+        changed |= node->op == QGC_OP_CAST && read_cast(node);
+    }
     changed |= hoist_all(func, env);
     changed |= merge_all(func);
     for (qgc_node *node = func->first, *next; node; node = next) {

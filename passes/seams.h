@@ -7,6 +7,7 @@
 
 /* In |func|:
  *  - equal quantizes of one value merge;
+ *  - a cast of 8- or 16-bit integers to f32 becomes a dequantize with scale 1;
  *  - quantize moves before an op that only moves elements, dequantize behind it: the op then moves
  *    integers (a comparing op only where no NaN can be);
  *  - quantize of a dequantize with the same parameters goes.

@@ -195,38 +195,47 @@ static bool read_operands(qgc_view *view, qgc_arena *arena, qgc_why *why)
     return true;
 }
 
-/* A scalar constant in floats: what a table may depend on. */
-static bool is_scalar_constant(const qgc_value *value)
+static bool is_scalar(const qgc_tensor *data)
 {
-    const qgc_tensor *data = value && value->def ? value->def->constant : NULL;
-    return !value || (data && data->bytes == qgc_dtype_bytes(data->dtype));
+    return data && data->bytes == qgc_dtype_bytes(data->dtype);
 }
 
-/* One 8-bit operand per tensor; all else is scalar constants. */
+/* What a table may depend on: nothing, a scalar constant, a quantized one. */
+static bool is_scalar_constant(const qgc_value *value)
+{
+    const qgc_node *def = value ? value->def : NULL;
+    if (def && def->op == QGC_OP_DEQUANTIZE && qgc_node_operand(def, 0)->def) {
+        const qgc_value *scale = qgc_node_operand(def, 1), *zero_point = qgc_node_operand(def, 2);
+        return is_scalar(qgc_node_operand(def, 0)->def->constant) &&
+               (!scale || (scale->def && scale->def->constant)) &&
+               (!zero_point || (zero_point->def && zero_point->def->constant));
+    }
+    return !value || (def && is_scalar(def->constant));
+}
+
+static bool is_tensor_wise(const qgc_view_operand *operand)
+{
+    return operand->dequantize && !operand->params.per_channel && operand->params.scales &&
+           operand->params.zero_points;
+}
+
+/* One 8-bit operand per tensor, of the result's shape; all else is scalar constants. */
 static bool is_table(const qgc_view *view)
 {
-    if (!(qgc_node_op(view->op)->traits & QGC_TRAIT_ELEMENTWISE))
-        return false;
+    const qgc_node *op = view->op;
     uint32_t num = 0;
-    for (uint32_t i = 0; i < view->op->num_operands; i++) {
-        qgc_value *value = qgc_node_operand(view->op, i);
-        if (!value || !value->def || value->def->op != QGC_OP_DEQUANTIZE) {
-            if (!is_scalar_constant(value))
-                return false;
-            continue;
-        }
-        num++;
+    if (!(qgc_node_op(op)->traits & QGC_TRAIT_ELEMENTWISE))
+        return false;
+    for (uint32_t i = 0; i < op->num_operands; i++)
+        num += !is_scalar_constant(qgc_node_operand(op, i));
+    for (uint32_t i = 0; i < view->num_operands && num == 1; i++) {
+        const qgc_value *value = qgc_node_operand(op, view->slots[i]);
+        if (!is_scalar_constant(value))
+            return is_tensor_wise(&view->operands[i]) &&
+                   qgc_dtype_bytes(view->operands[i].dtype) == 1 &&
+                   op->results[0].type == value->type;
     }
-    for (uint32_t i = 0; i < view->num_operands; i++) {
-        const qgc_view_operand *x = &view->operands[i];
-        if (x->dequantize && (qgc_dtype_bytes(x->dtype) != 1 || x->params.per_channel ||
-                              !x->params.scales || !x->params.zero_points))
-            return false;
-        if (x->dequantize &&
-            view->op->results[0].type != qgc_node_operand(view->op, view->slots[i])->type)
-            return false;
-    }
-    return num == 1;
+    return false;
 }
 
 static uint32_t num_quantized(const qgc_view *view)
@@ -238,12 +247,6 @@ static uint32_t num_quantized(const qgc_view *view)
 }
 
 /* ---- kinds ---- */
-
-static bool is_tensor_wise(const qgc_view_operand *operand)
-{
-    return operand->dequantize && !operand->params.per_channel && operand->params.scales &&
-           operand->params.zero_points;
-}
 
 static bool is_int816(qgc_dtype dtype)
 {
@@ -264,12 +267,14 @@ static qgc_view_kind settle_kind(const qgc_view *view, qgc_view_kind wanted)
 {
     if (wanted == QGC_VIEW_PRODUCT)
         return wanted;
+    if (wanted != QGC_VIEW_SEAM && is_table(view))
+        return QGC_VIEW_TABLE;
     bool sums = all_tensor_wise(view);
     for (uint32_t i = 0; i < view->num_operands && wanted != QGC_VIEW_SEAM; i++)
         sums = sums && is_int816(view->operands[i].dtype);
     if (sums && view->quantize && wanted != QGC_VIEW_FLOAT)
         return wanted;
-    return is_table(view) ? QGC_VIEW_TABLE : QGC_VIEW_FLOAT;
+    return is_table(view) ? QGC_VIEW_TABLE : QGC_VIEW_FLOAT; /* relu to a float output */
 }
 
 static bool check_quantized(const qgc_view *view, qgc_arena *arena, qgc_why *why)
