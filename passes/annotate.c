@@ -1,18 +1,18 @@
 /* Gives every edge of the ops that can be quantized a spec, as attributes of the op. Requires form
  * float, provides annotated. What an op's ports may be is the op table's business (ACT, WEIGHT,
  * BIAS, SHARE); no op is named here.
- * Does not handle: rules files and targets' tables. */
+ * Does not handle: targets' tables; biases stay float. */
 #include "ir/quant_spec.h"
 #include "passes/constants.h"
 #include "passes/quant_points.h"
+#include "passes/rules.h"
 
 #include <string.h>
 
 typedef struct annotator {
     const qgc_pass_env *env;
-    const qgc_spec *activation, *weight,
-        *weight_tensor; /* weight_tensor: one range for all of it */
-    bool derives_bias;
+    qgc_rule_list *rules;
+    bool failed;
 } annotator;
 
 static const qgc_operand_spec *operand_row(const qgc_node *node, uint32_t slot)
@@ -24,14 +24,6 @@ static bool is_data(const qgc_node *node, uint32_t slot)
 {
     qgc_quant_rule rule = operand_row(node, slot)->quant;
     return node->operands[slot].value && (rule == QGC_Q_ACT || rule == QGC_Q_WEIGHT);
-}
-
-/* An inner value of a chain that fuse has marked: one kernel computes the chain, so it is never
- * rounded. */
-static bool is_inner(const annotator *a, const qgc_value *value)
-{
-    qgc_name mark = qgc_context_name(a->env->context, "fuse.into");
-    return value->def && qgc_node_extra(value->def, mark) != NULL;
 }
 
 static qgc_quant_rule result_rule(const qgc_node *node)
@@ -83,54 +75,137 @@ static void set_spec(qgc_node *node, uint32_t slot, const qgc_spec *spec, qgc_ar
                        (qgc_attr){.kind = QGC_ATTR_SPEC, .spec = copy});
 }
 
-/* A weight is one only where it is constant; it has channels only where it has enough dimensions.
- */
-static const qgc_spec *operand_spec(const annotator *a, const qgc_node *node, uint32_t slot)
+/* `rules.x = [0, 3]`: the rows that spoke for the port; the last one decided. */
+static void set_history(qgc_node *node, uint32_t slot, const qgc_rule_decision *decision,
+                        qgc_arena *scratch)
 {
-    const qgc_operand_spec *row = operand_row(node, slot);
-    const qgc_value *value = node->operands[slot].value;
-    if (row->quant != QGC_Q_WEIGHT || !qgc_is_constant(value))
-        return a->activation;
-    int64_t rank = value->type->rank;
-    bool has_axis = rank >= 2 && row->channel_axis < rank && row->channel_axis >= -rank;
-    return has_axis ? a->weight : a->weight_tensor;
+    int64_t rows[sizeof decision->rows / sizeof *decision->rows];
+    for (uint32_t i = 0; i < decision->num_rows; i++)
+        rows[i] = decision->rows[i];
+    qgc_arena *arena = &node->func->module->arena;
+    const char *port = qgc_annotation_name(node, slot, scratch)->data + strlen("quant.");
+    qgc_name name =
+        qgc_context_name(node->func->module->context, qgc_arena_printf(scratch, "rules.%s", port));
+    qgc_attr *items = QGC_NEW_ARRAY(arena, qgc_attr, decision->num_rows);
+    for (uint32_t i = 0; i < decision->num_rows; i++)
+        items[i] = qgc_attr_from_int(rows[i]);
+    qgc_node_set_extra(node, name,
+                       (qgc_attr){.kind = QGC_ATTR_LIST, .num = decision->num_rows, .list = items});
 }
 
-/* The bias's scale is that of the products: of the first activation and the weight. */
-static void annotate_bias(const annotator *a, qgc_node *node)
+static bool has_channels(const qgc_node *node, uint32_t slot)
+{
+    const qgc_operand_spec *row = operand_row(node, slot);
+    int64_t rank = node->operands[slot].value->type->rank;
+    return row->quant == QGC_Q_WEIGHT && rank >= 2 && row->channel_axis < rank &&
+           row->channel_axis >= -rank;
+}
+
+/* An inner value of a chain that fuse has marked: one kernel computes the chain, so it is never
+ * rounded. */
+static bool is_inner(const annotator *a, const qgc_value *value)
+{
+    qgc_name mark = qgc_context_name(a->env->context, "fuse.into");
+    return value->def && qgc_node_extra(value->def, mark) != NULL;
+}
+
+static qgc_rule_decision decide(annotator *a, qgc_node *node, uint32_t slot, uint32_t data_index)
+{
+    bool is_result = slot == UINT32_MAX;
+    const qgc_value *value = is_result ? &node->results[0] : node->operands[slot].value;
+    qgc_port_site site = {
+        .node = node, .value = value, .is_result = is_result, .data_index = data_index};
+    if (!is_result) {
+        site.operand = qgc_str_from(operand_row(node, slot)->name);
+        site.is_weight = operand_row(node, slot)->quant == QGC_Q_WEIGHT && qgc_is_constant(value);
+        site.is_bias = operand_row(node, slot)->quant == QGC_Q_BIAS;
+    }
+    qgc_rule_decision decision = qgc_rules_decide(a->rules, &site);
+    if (decision.spec.per_channel && (is_result || !site.is_weight || !has_channels(node, slot)))
+        decision.spec.per_channel = false;
+    if (is_inner(a, value))
+        decision.is_float = true;
+    return decision;
+}
+
+/* A row may give a part of a spec; together they must say enough. */
+static bool check_spec(annotator *a, const qgc_rule_decision *decision)
+{
+    const qgc_rule_row *row = &a->rules->rows.data[decision->rows[decision->num_rows - 1]];
+    const qgc_spec *spec = &decision->spec;
+    const char *fault = spec->kind == QGC_SPEC_OWN ? qgc_spec_fault(spec) : NULL;
+    if (!fault)
+        return true;
+    if (!a->failed) /* the same row would fail at every place */
+        qgc_report(&a->env->context->diag, row->loc, QGC_D_BAD_RULE, "%s", fault);
+    a->failed = true;
+    return false;
+}
+
+static bool set_decision(annotator *a, qgc_node *node, uint32_t slot,
+                         const qgc_rule_decision *decision)
+{
+    if (decision->is_float || !check_spec(a, decision))
+        return false;
+    set_spec(node, slot, &decision->spec, a->env->scratch);
+    if (a->rules->is_users)
+        set_history(node, slot, decision, a->env->scratch);
+    return true;
+}
+
+/* The bias's scale is that of the products: of the first activation and the weight. Both must be
+ * quantized, and the bias a constant. */
+static void annotate_bias(annotator *a, qgc_node *node)
 {
     qgc_spec spec = {.kind = QGC_SPEC_DERIVE};
     for (uint32_t i = 0; i < node->num_operands; i++) {
         const qgc_value *value = node->operands[i].value;
         qgc_quant_rule rule = operand_row(node, i)->quant;
-        if (is_data(node, i) && !is_inner(a, value) && !spec.values[rule == QGC_Q_WEIGHT])
+        bool is_quantized =
+            is_data(node, i) &&
+            qgc_node_extra(node, qgc_annotation_name(node, i, a->env->scratch)) != NULL;
+        if (is_quantized && !spec.values[rule == QGC_Q_WEIGHT])
             spec.values[rule == QGC_Q_WEIGHT] = value->name;
-        if (rule == QGC_Q_BIAS && value && spec.values[0] && spec.values[1] &&
-            qgc_is_constant(value))
-            set_spec(node, i, &spec, a->env->scratch);
-    }
-}
-
-static void annotate(const annotator *a, qgc_node *node)
-{
-    qgc_arena *scratch = a->env->scratch;
-    bool shares = result_rule(node) == QGC_Q_SHARE;
-    qgc_spec first = {.kind = QGC_SPEC_SHARE, .values = {NULL, node->results[0].name}};
-    for (uint32_t i = 0; i < node->num_operands; i++) {
-        if (!is_data(node, i) || is_inner(a, node->operands[i].value))
+        if (rule != QGC_Q_BIAS || !value || !spec.values[0] || !spec.values[1] ||
+            !qgc_is_constant(value))
             continue;
-        bool joins = shares && first.values[0];
-        set_spec(node, i, joins ? &first : operand_spec(a, node, i), scratch);
-        if (!first.values[0])
-            first.values[0] = node->operands[i].value->name;
+        qgc_rule_decision decision = decide(a, node, i, 0);
+        if (decision.is_float)
+            continue;
+        set_spec(node, i, &spec, a->env->scratch);
+        if (a->rules->is_users)
+            set_history(node, i, &decision, a->env->scratch);
     }
-    if (a->derives_bias)
-        annotate_bias(a, node);
-    if (!is_inner(a, &node->results[0]))
-        set_spec(node, UINT32_MAX, shares && first.values[0] ? &first : a->activation, scratch);
 }
 
-static bool visit(const annotator *a, qgc_node *node)
+/* An op that moves data has its first quantized operand's parameters everywhere. */
+static bool annotate(annotator *a, qgc_node *node)
+{
+    bool shares = result_rule(node) == QGC_Q_SHARE, any = false;
+    qgc_spec first = {.kind = QGC_SPEC_SHARE, .values = {NULL, node->results[0].name}};
+    uint32_t data_index = 0;
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        if (!is_data(node, i))
+            continue;
+        qgc_rule_decision decision = decide(a, node, i, data_index);
+        data_index += operand_row(node, i)->quant == QGC_Q_ACT;
+        bool joins = shares && first.values[0] && !decision.is_float;
+        if (joins)
+            set_spec(node, i, &first, a->env->scratch);
+        else if (set_decision(a, node, i, &decision) && !first.values[0])
+            first.values[0] = node->operands[i].value->name;
+        any |= !decision.is_float;
+    }
+    annotate_bias(a, node);
+    qgc_rule_decision result = decide(a, node, UINT32_MAX, 0);
+    if (shares && first.values[0] && !result.is_float)
+        set_spec(node, UINT32_MAX, &first, a->env->scratch);
+    else if (!shares)
+        any |= set_decision(a, node, UINT32_MAX, &result);
+    return any;
+}
+
+static bool visit(annotator *a, qgc_node *node)
 {
     enum {
         SKIPPED = QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR | QGC_TRAIT_CALL | QGC_TRAIT_BARRIER
@@ -138,50 +213,55 @@ static bool visit(const annotator *a, qgc_node *node)
     if (qgc_node_op(node)->traits & SKIPPED || !node->num_results || !has_float(node))
         return false;
     const char *why = reason(a, node);
-    if (!why) {
-        annotate(a, node);
+    if (!why && annotate(a, node))
         return true;
-    }
     if (qgc_wants_remarks(&a->env->context->diag))
         qgc_report(&a->env->context->diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
-                   qgc_node_op(node)->mnemonic, why);
+                   qgc_node_op(node)->mnemonic, why ? why : "no rule gives its ports a type");
     return false;
 }
 
-static bool read_spec(const qgc_pass_env *env, size_t option, const char *name, qgc_spec *out)
+enum { ACT, WEIGHT, BIAS, RULES }; /* options */
+
+static const char *or_default(const char *text, const char *usual)
 {
-    const char *text = env->options[option];
-    const char *fault = "malformed";
-    if (qgc_spec_read(qgc_str_from(text), out))
-        fault = qgc_spec_fault(out);
-    if (!fault)
-        return true;
-    qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "%s=%s: %s", name, text, fault);
-    return false;
+    return text[0] ? text : usual;
+}
+
+static const char *option_rule(const qgc_pass_env *env)
+{
+    return qgc_arena_printf(env->scratch, "all => act %s, weight %s, bias %s\n",
+                            or_default(env->options[ACT], "u8.affine.hist"),
+                            or_default(env->options[WEIGHT], "i8.sym.ch.minmax"),
+                            or_default(env->options[BIAS], "float"));
+}
+
+static qgc_rule_list *load_rules(const qgc_pass_env *env)
+{
+    const char *rules = env->options[RULES];
+    bool has_specs = env->options[ACT][0] || env->options[WEIGHT][0] || env->options[BIAS][0];
+    if (rules[0] && has_specs) {
+        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
+                   "annotate: rules stand in the file; act, weight and bias contradict it");
+        return NULL;
+    }
+    if (rules[0])
+        return qgc_rule_list_load(env, rules, NULL);
+    return has_specs ? qgc_rule_list_from(env, option_rule(env))
+                     : qgc_rule_list_load(env, NULL, "int8");
 }
 
 qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
 {
-    qgc_spec activation, weight;
-    if (!read_spec(env, 0, "act", &activation) || !read_spec(env, 1, "weight", &weight))
+    annotator a = {.env = env, .rules = load_rules(env)};
+    if (!a.rules)
         return QGC_PASS_FAILED;
-    if (activation.per_channel) {
-        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
-                   "act=%s: activations have no range per channel", env->options[0]);
-        return QGC_PASS_FAILED;
-    }
-    qgc_spec weight_tensor = weight;
-    weight_tensor.per_channel = false;
-    bool derives_bias = strcmp(env->options[2], "derive") == 0;
-    if (!derives_bias && strcmp(env->options[2], "float") != 0) {
-        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
-                   "bias=%s: expected float or derive", env->options[2]);
-        return QGC_PASS_FAILED;
-    }
-    annotator a = {env, &activation, &weight, &weight_tensor, derives_bias};
     bool changed = false;
     QGC_EACH_FUNC (func, module)
         QGC_EACH_NODE (node, func)
             changed |= visit(&a, node);
+    if (a.failed)
+        return QGC_PASS_FAILED;
+    qgc_rules_warn(a.rules, env);
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

@@ -1,0 +1,342 @@
+/* Loading rules: presets are spelled out, every word is checked. */
+#include "passes/rules.h"
+
+#include "base/number.h"
+#include "frontend/lex.h"
+#include "frontend/parse.h"
+#include "ir/quant_spec.h"
+#include "runtime/file.h"
+
+#include <string.h>
+
+typedef struct loader {
+    const qgc_pass_env *env;
+    qgc_rule_list *list;
+    const char *directory; /* of the rules file, with its '/', or "" */
+    const char *preset;    /* being spelled out, or NULL */
+} loader;
+
+static const struct {
+    const char *name, *text;
+} presets[] = {
+#define QGC_PRESET(name, summary, text) {name, text},
+#include "passes/presets.def"
+};
+
+static bool bad(loader *l, qgc_loc loc, const char *format, ...) QGC_PRINTF(3, 4);
+static bool bad(loader *l, qgc_loc loc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = qgc_arena_vprintf(l->env->scratch, format, args);
+    va_end(args);
+    qgc_report(&l->env->context->diag, loc, QGC_D_BAD_RULE, "%s", message);
+    return false;
+}
+
+static bool is_word(const qgc_ast *ast, const char *word)
+{
+    return ast && ast->kind == QGC_AST_IDENT && qgc_str_equal(ast->text, qgc_str_from(word));
+}
+
+/* ---- specs ---- */
+
+/* The tree as text without blanks. */
+static qgc_str plain_text(loader *l, const qgc_ast *ast)
+{
+    qgc_text text = {.arena = l->env->scratch};
+    qgc_ast_print(&text, ast);
+    size_t size = 0;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] != ' ')
+            text.data[size++] = text.data[i];
+    return (qgc_str){text.data, size};
+}
+
+static bool read_number(loader *l, const qgc_ast *ast, float *scale, int64_t *zero_point)
+{
+    qgc_str text = plain_text(l, ast);
+    if (scale ? qgc_parse_f32(text, scale) : qgc_parse_i64(text, zero_point))
+        return true;
+    return bad(l, ast->loc, "expected a number, found '%.*s'", QGC_STR_ARG(text));
+}
+
+static bool read_fixed(loader *l, const qgc_ast *ast, qgc_spec *out)
+{
+    out->kind = QGC_SPEC_FIXED;
+    if (ast->num != 2 && ast->num != 3)
+        return bad(l, ast->loc,
+                   "expected fixed(scale, zero_point) or fixed(scale, zero_point, type)");
+    const qgc_ast *zero_point = ast->first->next, *dtype = zero_point->next;
+    out->has_dtype = dtype != NULL;
+    if (dtype && !qgc_dtype_from_name(dtype->text, &out->dtype))
+        return bad(l, dtype->loc, "unknown element type '%.*s'", QGC_STR_ARG(dtype->text));
+    return read_number(l, ast->first, &out->scale, NULL) &&
+           read_number(l, zero_point, NULL, &out->zero_point);
+}
+
+static bool read_spec(loader *l, const qgc_ast *ast, qgc_spec *out)
+{
+    *out = (qgc_spec){.kind = QGC_SPEC_FLOAT};
+    if (is_word(ast, "float"))
+        return true;
+    if (is_word(ast, "derive"))
+        return out->kind = QGC_SPEC_DERIVE, true;
+    if (ast->kind == QGC_AST_CALL && qgc_str_equal(ast->text, qgc_str_from("fixed")))
+        return read_fixed(l, ast, out);
+    qgc_str text = plain_text(l, ast);
+    bool is_own = ast->kind == QGC_AST_IDENT || ast->kind == QGC_AST_INDEX;
+    if (is_own && qgc_spec_read(text, out))
+        return true;
+    return bad(
+        l, ast->loc,
+        "'%.*s' is no spec: expected a type with words (u8.affine.hist), fixed(...) or float",
+        QGC_STR_ARG(text));
+}
+
+/* ---- actions ---- */
+
+static bool is_operand_name(qgc_str name)
+{
+    for (int op = 0; op < QGC_NUM_OPS; op++)
+        for (uint32_t i = 0; i < qgc_op_num_operands(qgc_op((qgc_opcode)op)); i++)
+            if (qgc_str_equal(name, qgc_str_from(qgc_op((qgc_opcode)op)->operands[i].name)))
+                return true;
+    return false;
+}
+
+static bool read_port(loader *l, const qgc_ast *ast, qgc_rule_action *out)
+{
+    static const char *const ports[] = {[QGC_PORT_ACT] = "act",
+                                        [QGC_PORT_IN] = "in",
+                                        [QGC_PORT_OUT] = "out",
+                                        [QGC_PORT_WEIGHT] = "weight",
+                                        [QGC_PORT_BIAS] = "bias"};
+    for (int i = QGC_PORT_ACT; i <= QGC_PORT_BIAS; i++)
+        if (qgc_str_equal(ast->text, qgc_str_from(ports[i])))
+            return out->port = (qgc_rule_port)i, true;
+    out->port = QGC_PORT_OPERAND;
+    out->operand = ast->text;
+    if (is_operand_name(ast->text))
+        return true;
+    return bad(l, ast->loc,
+               "unknown port '%.*s' (known: act, in, out, weight, bias, and names of operands)",
+               QGC_STR_ARG(ast->text));
+}
+
+static bool read_action(loader *l, const qgc_ast *ast, qgc_rule_action *out)
+{
+    *out = (qgc_rule_action){.port = QGC_PORT_ANY, .num_specs = 1};
+    const qgc_ast *spec = ast;
+    if (ast->kind == QGC_AST_PAIR) {
+        if (!read_port(l, ast, out))
+            return false;
+        spec = ast->first;
+        out->num_specs = ast->num;
+    }
+    if (out->num_specs > 1 && out->port != QGC_PORT_IN)
+        return bad(l, ast->loc, "a list of specs belongs to `in`");
+    qgc_spec *specs = QGC_NEW_ARRAY(l->env->scratch, qgc_spec, out->num_specs);
+    out->specs = specs;
+    bool is_act =
+        out->port == QGC_PORT_ACT || out->port == QGC_PORT_IN || out->port == QGC_PORT_OUT;
+    for (uint32_t i = 0; i < out->num_specs; i++, spec = spec->next) {
+        if (!read_spec(l, spec, &specs[i]))
+            return false;
+        if (is_act && specs[i].per_channel)
+            return bad(l, spec->loc, "activations have no range per channel");
+        bool derives = specs[i].kind == QGC_SPEC_DERIVE, is_bias = out->port == QGC_PORT_BIAS;
+        if (is_bias ? !derives && specs[i].kind != QGC_SPEC_FLOAT : derives)
+            return bad(l, spec->loc, "a bias is `derive` or `float`, and only a bias is derived");
+    }
+    return true;
+}
+
+static bool read_actions(loader *l, const qgc_rule *rule, qgc_rule_row *row)
+{
+    if (!rule->actions.num)
+        return bad(l, rule->loc, "expected `=>` and what to do");
+    row->actions = QGC_NEW_ARRAY(l->env->scratch, qgc_rule_action, rule->actions.num);
+    for (const qgc_ast *ast = rule->actions.first; ast; ast = ast->next)
+        if (!read_action(l, ast, &row->actions[row->num_actions++]))
+            return false;
+    return true;
+}
+
+/* ---- selectors ---- */
+
+static bool read_string(loader *l, const qgc_ast *ast, qgc_loc after, qgc_str *out)
+{
+    if (!ast || ast->kind != QGC_AST_STRING)
+        return bad(l, ast ? ast->loc : after, "expected a string in quotes");
+    return qgc_decode_string(&l->env->context->diag, l->env->scratch, ast->text, ast->loc, out);
+}
+
+static bool at_end(loader *l, const qgc_ast *ast)
+{
+    return !ast || bad(l, ast->loc, "unexpected '%.*s'", QGC_STR_ARG(ast->text));
+}
+
+static bool read_op(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    if (!word || word->kind != QGC_AST_IDENT)
+        return bad(l, row->loc, "expected the name of an op after `op`");
+    if (!qgc_op_find(word->text, &row->op))
+        return bad(l, word->loc, "unknown op '%.*s'", QGC_STR_ARG(word->text));
+    const qgc_ast *under = word->next;
+    if (!is_word(under, "under"))
+        return at_end(l, under);
+    return read_string(l, under->next, under->loc, &row->under) && at_end(l, under->next->next);
+}
+
+/* Names of a table file: the first word of each line; '#' begins a comment. */
+static bool read_table_file(loader *l, qgc_str path, qgc_loc loc, qgc_rule_row *row, double share,
+                            size_t most)
+{
+    qgc_file file;
+    const char *full = qgc_arena_printf(l->env->scratch, "%s%.*s", l->directory, QGC_STR_ARG(path));
+    if (qgc_file_open(&l->env->context->diag, full, &file) != QGC_OK) {
+        qgc_note(&l->env->context->diag, loc, "named here");
+        return false;
+    }
+    QGC_VEC(qgc_str) names = {0};
+    const char *at = (const char *)file.data, *end = at + file.size;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at), size = 0;
+        while (size < line && !strchr(" \t\r,", at[size]))
+            size++;
+        if (size && at[0] != '#') {
+            qgc_str name = {at, size};
+            qgc_vec_push(l->env->scratch, &names, name);
+        }
+        at += line + 1;
+    }
+    size_t num = share >= 0 ? (size_t)((double)names.size * share + 0.5) : most;
+    row->values = QGC_NEW(l->env->scratch, qgc_interner);
+    row->values->arena = l->env->scratch;
+    for (size_t i = 0; i < names.size && i < num; i++)
+        qgc_intern(row->values, names.data[i]);
+    qgc_file_close(&file);
+    return true;
+}
+
+static bool read_table(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    qgc_str path;
+    if (!read_string(l, word, row->loc, &path))
+        return false;
+    const qgc_ast *how = word->next, *amount = how ? how->next : NULL;
+    int64_t most = 0;
+    float share = -1;
+    if (is_word(how, "top") && amount && qgc_parse_i64(amount->text, &most) && most > 0)
+        return at_end(l, amount->next) &&
+               read_table_file(l, path, word->loc, row, -1, (size_t)most);
+    if (is_word(how, "ratio") && amount && qgc_parse_f32(amount->text, &share) && share >= 0 &&
+        share <= 1)
+        return at_end(l, amount->next) &&
+               read_table_file(l, path, word->loc, row, (double)share, 0);
+    return bad(l, how ? how->loc : word->loc, "expected `top N` or `ratio R` with R in [0, 1]");
+}
+
+static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    static const char *const names[] = {"all", "op", "name", "value", "table"};
+    int select = 0;
+    while (select <= QGC_SELECT_TABLE && !is_word(word, names[select]))
+        select++;
+    row->select = (qgc_rule_select)select;
+    switch (row->select) {
+    case QGC_SELECT_ALL:
+        return at_end(l, word->next);
+    case QGC_SELECT_OP:
+        return read_op(l, word->next, row);
+    case QGC_SELECT_NAME:
+    case QGC_SELECT_VALUE:
+        return read_string(l, word->next, word->loc, &row->text) && at_end(l, word->next->next);
+    case QGC_SELECT_TABLE:
+        return read_table(l, word->next, row);
+    }
+    return bad(l, word->loc, "'%.*s': expected preset, all, op, name, value or table",
+               QGC_STR_ARG(word->text));
+}
+
+/* ---- files ---- */
+
+static bool load_source(loader *l, uint32_t source);
+
+static bool load_preset(loader *l, qgc_str name, qgc_loc loc)
+{
+    if (l->preset)
+        return bad(l, loc, "a preset cannot use another");
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        if (!qgc_str_equal(name, qgc_str_from(presets[i].name)))
+            continue;
+        l->preset = presets[i].name;
+        const char *title = qgc_arena_printf(l->env->scratch, "<preset %s>", l->preset);
+        uint32_t source =
+            qgc_source_add(&l->env->context->sources, title, qgc_str_from(presets[i].text), 1);
+        bool loaded = source && load_source(l, source);
+        l->preset = NULL;
+        return loaded;
+    }
+    qgc_text known = {.arena = l->env->scratch};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        qgc_text_printf(&known, "%s%s", i ? ", " : "", presets[i].name);
+    return bad(l, loc, "no preset '%.*s' (known: %s)", QGC_STR_ARG(name), known.data);
+}
+
+static bool load_rule(loader *l, const qgc_rule *rule)
+{
+    const qgc_ast *first = rule->words.first;
+    if (is_word(first, "preset")) {
+        if (!first->next || first->next->kind != QGC_AST_IDENT || rule->actions.num)
+            return bad(l, rule->loc, "expected `preset NAME`");
+        return load_preset(l, first->next->text, first->next->loc) && at_end(l, first->next->next);
+    }
+    qgc_rule_row row = {.loc = rule->loc, .preset = l->preset};
+    if (!read_selector(l, first, &row) || !read_actions(l, rule, &row))
+        return false;
+    qgc_vec_push(l->env->scratch, &l->list->rows, row);
+    l->list->is_users |= !l->preset;
+    return true;
+}
+
+/* Goes on after a bad row, so that all are reported. */
+static bool load_source(loader *l, uint32_t source)
+{
+    bool good = true;
+    const qgc_rules *rules = qgc_parse_rules(l->env->context, source);
+    for (size_t i = 0; rules && i < rules->rules.size; i++)
+        good &= load_rule(l, &rules->rules.data[i]);
+    return rules && good;
+}
+
+static bool load_file(loader *l, const char *path)
+{
+    qgc_str text;
+    if (qgc_read_file(l->env->context, path, &text) != QGC_OK)
+        return false;
+    const char *slash = strrchr(path, '/');
+    size_t size = slash ? (size_t)(slash - path) + 1 : 0;
+    l->directory = qgc_arena_strdup(l->env->scratch, (qgc_str){path, size});
+    uint32_t source = qgc_source_add(&l->env->context->sources, path, text, 1);
+    return source ? load_source(l, source) : bad(l, QGC_NO_LOC, "%s: larger than 4 GiB", path);
+}
+
+qgc_rule_list *qgc_rule_list_load(const qgc_pass_env *env, const char *path, const char *preset)
+{
+    loader l = {.env = env, .list = QGC_NEW(env->scratch, qgc_rule_list), .directory = ""};
+    bool good = path ? load_file(&l, path) : load_preset(&l, qgc_str_from(preset), QGC_NO_LOC);
+    return good ? l.list : NULL;
+}
+
+qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text)
+{
+    loader l = {.env = env,
+                .list = QGC_NEW(env->scratch, qgc_rule_list),
+                .directory = "",
+                .preset = "options"};
+    uint32_t source = qgc_source_add(&env->context->sources, "<annotate>", qgc_str_from(text), 1);
+    return source && load_source(&l, source) ? l.list : NULL;
+}

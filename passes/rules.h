@@ -1,0 +1,84 @@
+/* Rules files: which value becomes what (docs/quantization.md). Rows in the order of the file,
+ * presets spelled out; a later row wins. frontend/ has read the syntax; here the words get their
+ * meaning. */
+#ifndef QGC_PASSES_RULES_H
+#define QGC_PASSES_RULES_H
+
+#include "frontend/rules.h"
+#include "passes/pass.h"
+
+typedef enum qgc_rule_select {
+    QGC_SELECT_ALL,   /* all */
+    QGC_SELECT_OP,    /* op MNEMONIC [under "scope"] */
+    QGC_SELECT_NAME,  /* name "scope": ops whose scope is it or begins with its components */
+    QGC_SELECT_VALUE, /* value "%v" or "@f.%v" */
+    QGC_SELECT_TABLE, /* table "file" top N | ratio R: values, the first of the file */
+} qgc_rule_select;
+
+/* Ports that an action is about. */
+typedef enum qgc_rule_port {
+    QGC_PORT_ANY,     /* no port written: activations and weights */
+    QGC_PORT_ACT,     /* act: inputs and results */
+    QGC_PORT_IN,      /* in: data operands; [a, b]: one after the other */
+    QGC_PORT_OUT,     /* out */
+    QGC_PORT_WEIGHT,  /* weight: constants at a weight's place */
+    QGC_PORT_BIAS,    /* bias: derive or float */
+    QGC_PORT_OPERAND, /* the name of an operand in the op's row */
+} qgc_rule_port;
+
+typedef struct qgc_rule_action {
+    qgc_rule_port port;
+    qgc_str operand;       /* OPERAND */
+    uint32_t num_specs;    /* 1, or more for `in [a, b]` */
+    const qgc_spec *specs; /* own specs may have a type alone: it is merged with what was there */
+} qgc_rule_action;
+
+typedef struct qgc_rule_row {
+    qgc_rule_select select;
+    qgc_opcode op;        /* OP */
+    qgc_str text;         /* NAME: prefix, VALUE: name */
+    qgc_str under;        /* OP: prefix, or empty */
+    qgc_interner *values; /* TABLE: names */
+    uint32_t num_actions;
+    qgc_rule_action *actions;
+    qgc_loc loc;
+    const char *preset;        /* the preset it comes from, or NULL */
+    uint32_t matched, decided; /* ports that it spoke for; that it decided */
+} qgc_rule_row;
+
+typedef struct qgc_rule_list {
+    bool is_users; /* some row comes from a file of the user's: what decided is worth recording */
+    QGC_VEC(qgc_rule_row) rows;
+} qgc_rule_list;
+
+/* Reads and checks |path|, or the preset |preset| where |path| is NULL. Memory of env->scratch.
+ * NULL: reported. */
+qgc_rule_list *qgc_rule_list_load(const qgc_pass_env *env, const char *path, const char *preset);
+
+/* The same from a text, for options. */
+qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text);
+
+/* One place of an op that can be quantized. */
+typedef struct qgc_port_site {
+    const qgc_node *node;
+    const qgc_value *value;
+    bool is_result, is_weight, is_bias;
+    qgc_str operand;     /* its name in the row; empty for results */
+    uint32_t data_index; /* among the activations of the op */
+} qgc_port_site;
+
+/* What the rows say about a place. */
+typedef struct qgc_rule_decision {
+    bool is_float; /* nothing spoke for it, or a row says float */
+    qgc_spec spec;
+    uint32_t num_rows;
+    uint32_t
+        rows[16]; /* rows that spoke, in order; the last of them decided. At most 16 are kept */
+} qgc_rule_decision;
+qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *site);
+
+/* Rows that spoke for nothing, and rows that later ones took everything from: warnings. Rows of
+ * presets are no one's mistake. */
+void qgc_rules_warn(const qgc_rule_list *list, const qgc_pass_env *env);
+
+#endif
