@@ -113,6 +113,16 @@ def check_grammar(block, directory, env):
         raise PageError(block.line, f"the parser takes what the grammar does not have: {missing}")
 
 
+def root_view(directory):
+    """A directory that looks like the source tree; new files stay in the scratch directory."""
+    view = directory / ".root"
+    if not view.is_dir():
+        view.mkdir()
+        for path in ROOT.iterdir():
+            (view / path.name).symlink_to(path)
+    return view
+
+
 def run_block(block, directory, env, update):
     if block.is_tree() or block.kind == "figure":
         return
@@ -125,7 +135,7 @@ def run_block(block, directory, env, update):
     elif "manual" in block.attrs:
         check_manual(block)
     elif block.kind == "sh":
-        output = run_shell(block, ROOT if "root" in block.attrs else directory, env)
+        output = run_shell(block, root_view(directory) if "root" in block.attrs else directory, env)
         if update and block.output and not output_fits(block.output.text, output):
             block.output.text = output
         else:

@@ -262,10 +262,6 @@ class Ops(LintTest):
         self.assert_found(check_ops, "include/qgc/diags.def", row, 1, "nothing reports X_Y")
         file.write_text("int i = QGC_D_X_Y;\n", encoding="utf-8")
         self.assert_clean(check_ops, "include/qgc/diags.def", row)
-        row = row.replace("X_Y", "UNCALIBRATED")
-        self.assert_clean(check_ops, "include/qgc/diags.def", row)
-        file.write_text("int i = QGC_D_UNCALIBRATED;\n", encoding="utf-8")
-        self.assert_found(check_ops, "include/qgc/diags.def", row, 1, "need not reserve")
 
 
 class Format(LintTest):
