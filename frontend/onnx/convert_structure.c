@@ -121,7 +121,11 @@ qgc_result convert_if(onnx_import *im)
     im->used = used;
     im->reason = NULL;
     QGC_TRY(result);
-    for (uint32_t i = 0; i < node->num_outputs; i++)
-        QGC_TRY(onnx_define(im, i, onnx_lookup(im, taken->graph->outputs[i].name)));
+    for (uint32_t i = 0; i < node->num_outputs; i++) {
+        qgc_value *value = onnx_lookup(im, taken->graph->outputs[i].name);
+        if (value == &im->poison) /* reported where it came from */
+            return QGC_FAILED;
+        QGC_TRY(onnx_define(im, i, value));
+    }
     return QGC_OK;
 }

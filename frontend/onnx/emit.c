@@ -368,7 +368,10 @@ qgc_value *onnx_scalar_int(onnx_import *im, int64_t value)
 qgc_value *onnx_scalar(onnx_import *im, double value, qgc_dtype dtype)
 {
     qgc_tensor *tensor = new_tensor(im, dtype, 0, 1);
-    int64_t integer = (int64_t)value;
+    bool fits = value >= -0x1p53 && value <= 0x1p53; /* not NaN, too */
+    int64_t integer = fits ? (int64_t)value : 0;
+    if (!fits && qgc_dtype_get_kind(dtype) != QGC_FLOAT)
+        onnx_refuse(im, "%g does not fit %s", value, qgc_dtype_name(dtype));
     float single = (float)value;
     uint16_t half = dtype == QGC_DTYPE_F16 ? qgc_f16_from_f32(single) : qgc_bf16_from_f32(single);
     const void *bits = dtype == QGC_DTYPE_F32                              ? (void *)&single
