@@ -67,7 +67,7 @@ qgc_module *qgc_module_read(qgc_context *context, const char *path)
 {
     qgc_str text;
     if (is_onnx(path))
-        return qgc_onnx_import(context, path);
+        return qgc_onnx_import(context, path, NULL, 0);
     if (qgc_read_file(context, path, &text) != QGC_OK)
         return NULL;
     bool is_stdin = strcmp(path, "-") == 0;
@@ -75,6 +75,21 @@ qgc_module *qgc_module_read(qgc_context *context, const char *path)
     const char *directory =
         slash ? qgc_arena_strdup(&context->arena, (qgc_str){path, (size_t)(slash - path + 1)}) : "";
     return qgc_module_parse(context, is_stdin ? "<stdin>" : path, text, 1, directory);
+}
+
+qgc_module *qgc_module_read_bound(qgc_context *context, const char *path,
+                                  const qgc_binding *bindings, size_t num)
+{
+    if (is_onnx(path))
+        return qgc_onnx_import(context, path, bindings, num);
+    qgc_module *module = qgc_module_read(context, path);
+    for (size_t i = 0; i < num && module; i++) {
+        if (qgc_module_bind(module, bindings[i].name, bindings[i].value) == QGC_OK)
+            continue;
+        qgc_module_destroy(module);
+        module = NULL;
+    }
+    return module;
 }
 
 void qgc_module_write(qgc_module *module, FILE *out)

@@ -18,6 +18,27 @@ static const char *identifier(qgc_arena *arena, qgc_str text)
     return name;
 }
 
+static const qgc_binding *find_binding(onnx_import *im, qgc_str name)
+{
+    for (size_t i = 0; i < im->num_bindings; i++) {
+        if (!qgc_str_equal(qgc_str_from(im->bindings[i].name), name))
+            continue;
+        im->bound[i] = true;
+        return &im->bindings[i];
+    }
+    return NULL;
+}
+
+static qgc_dim bound_dim(onnx_import *im, const qgc_binding *binding)
+{
+    if (binding->value >= 0)
+        return qgc_dim_number(binding->value);
+    if (!im->num_refused++)
+        qgc_report(&im->context->diag, QGC_NO_LOC, QGC_D_USAGE,
+                   "%s = %lld: a dimension is 0 or more", binding->name, (long long)binding->value);
+    return qgc_dim_number(0);
+}
+
 /* Two ONNX names that give the same identifier stay apart. */
 static qgc_dim symbol(onnx_import *im, qgc_str text)
 {
@@ -28,8 +49,10 @@ static qgc_dim symbol(onnx_import *im, qgc_str text)
         void **owner = qgc_map_at(&im->symbols, name);
         if (!*owner)
             *owner = (void *)original;
-        if (*owner == original)
-            return qgc_dim_symbol(&im->context->dims, name);
+        if (*owner == original) {
+            const qgc_binding *binding = find_binding(im, qgc_name_str(name));
+            return binding ? bound_dim(im, binding) : qgc_dim_symbol(&im->context->dims, name);
+        }
         name = qgc_context_name(im->context, qgc_arena_printf(im->arena, "%s_%u", base, n));
     }
 }
@@ -213,36 +236,91 @@ static qgc_result check_input(onnx_import *im, const qgc_onnx_value *input)
                       qgc_quoted(im->arena, qgc_name_str(input->name)), problem);
 }
 
-static void create_func(onnx_import *im, const qgc_onnx_graph *graph)
+/* A scalar integer or bool input that a binding names. */
+static const qgc_binding *bound_input(onnx_import *im, const qgc_onnx_value *input)
 {
-    uint32_t num = 0, at = 0;
-    for (uint32_t i = 0; i < graph->num_inputs; i++)
-        num += !is_initializer(graph, graph->inputs[i].name);
-    im->func = qgc_func_create(im->module, qgc_context_name(im->context, "main"), num,
-                               graph->num_outputs, im->model->loc);
+    const qgc_onnx_type *type = &input->type;
+    bool is_integer = type->has_dtype && type->has_shape && !type->problem &&
+                      (type->dtype == QGC_DTYPE_I64 || type->dtype == QGC_DTYPE_I32 ||
+                       type->dtype == QGC_DTYPE_BOOL);
+    bool is_one = type->rank == 0 || (type->rank == 1 && type->dims[0].kind == QGC_ONNX_NUMBER &&
+                                      type->dims[0].number == 1);
+    return is_integer && is_one ? find_binding(im, qgc_name_str(input->name)) : NULL;
+}
+
+/* The input is an initializer from now on. */
+static void make_constant(onnx_import *im, const qgc_onnx_value *input, const qgc_binding *binding)
+{
+    qgc_onnx_tensor *constant = QGC_NEW(im->arena, qgc_onnx_tensor);
+    constant->name = input->name;
+    constant->tensor = (qgc_tensor){.dtype = input->type.dtype,
+                                    .rank = input->type.rank,
+                                    .shape = {input->type.rank ? 1 : 0},
+                                    .bytes = qgc_dtype_bytes(input->type.dtype),
+                                    .data = qgc_arena_alloc(im->arena, sizeof(int64_t))};
+    int64_t value = input->type.dtype == QGC_DTYPE_BOOL ? binding->value != 0 : binding->value;
+    memcpy(constant->tensor.data, &value, constant->tensor.bytes);
+    *qgc_map_at(&im->tensors, input->name) = constant;
+}
+
+/* Inputs that become parameters, in order; returns their number. */
+static uint32_t choose_params(onnx_import *im, const qgc_onnx_graph *graph,
+                              const qgc_onnx_value **params)
+{
+    uint32_t num = 0;
     for (uint32_t i = 0; i < graph->num_inputs; i++) {
         const qgc_onnx_value *input = &graph->inputs[i];
         if (is_initializer(graph, input->name))
             continue;
-        bool fits = check_input(im, input) == QGC_OK;
-        const qgc_type *type = import_type(im, input->name, &input->type, true);
-        qgc_func_set_param(im->func, at, input->name, type, im->model->loc);
-        *qgc_map_at(&im->values, input->name) = fits ? &im->func->params[at] : &im->poison;
-        at++;
+        const qgc_binding *binding = bound_input(im, input);
+        if (binding)
+            make_constant(im, input, binding);
+        else
+            params[num++] = input;
+    }
+    return num;
+}
+
+static void create_func(onnx_import *im, const qgc_onnx_graph *graph)
+{
+    const qgc_onnx_value **params =
+        QGC_NEW_ARRAY(im->arena, const qgc_onnx_value *, graph->num_inputs);
+    uint32_t num = choose_params(im, graph, params);
+    im->func = qgc_func_create(im->module, qgc_context_name(im->context, "main"), num,
+                               graph->num_outputs, im->model->loc);
+    for (uint32_t i = 0; i < num; i++) {
+        qgc_name name = params[i]->name;
+        bool fits = check_input(im, params[i]) == QGC_OK;
+        const qgc_type *type = import_type(im, name, &params[i]->type, true);
+        qgc_func_set_param(im->func, i, name, type, im->model->loc);
+        *qgc_map_at(&im->values, name) = fits ? &im->func->params[i] : &im->poison;
     }
 }
 
-/* A returned value carries the output's name where it can. */
-static void name_output(onnx_import *im, qgc_value *value, qgc_name name)
+static bool is_output_name(onnx_import *im, qgc_name name)
 {
-    if (value->name == name || !value->def || qgc_func_find_value(im->func, name))
-        return;
     for (uint32_t i = 0; i < im->model->graph.num_outputs; i++)
-        if (im->model->graph.outputs[i].name == value->name)
-            return;
-    qgc_value_set_name(im->func, value, name);
+        if (im->model->graph.outputs[i].name == name)
+            return true;
+    return false;
+}
+
+/* A returned value carries the output's name; a parameter, or a value that is another output, too,
+ * is passed through an op for that. */
+static qgc_value *name_output(onnx_import *im, qgc_value *value, qgc_name name)
+{
+    if (value->name == name)
+        return value;
+    if (!value->def || is_output_name(im, value->name)) {
+        qgc_node *node =
+            qgc_node_create(im->func, QGC_OP_IDENTITY, 1, &value, 1, NULL, im->model->loc);
+        node->results[0].type = value->type;
+        value = &node->results[0];
+    }
+    qgc_value_set_name(im->func, value, qgc_func_unique_name(im->func, qgc_name_str(name)));
     if (value->def->op == QGC_OP_WEIGHT)
-        value->def->attrs[0] = qgc_attr_from_name(QGC_ATTR_STRING, name);
+        value->def->attrs[0] = qgc_attr_from_name(QGC_ATTR_STRING, value->name);
+    return value;
 }
 
 static void end_func(onnx_import *im, const qgc_onnx_graph *graph)
@@ -251,8 +329,8 @@ static void end_func(onnx_import *im, const qgc_onnx_graph *graph)
     im->node = NULL;
     im->reason = NULL;
     for (uint32_t i = 0; i < graph->num_outputs; i++) {
-        values[i] = onnx_lookup(im, graph->outputs[i].name);
-        name_output(im, values[i], graph->outputs[i].name);
+        qgc_name name = graph->outputs[i].name;
+        values[i] = name_output(im, onnx_lookup(im, name), name);
         im->func->result_types[i] = values[i]->type;
     }
     qgc_node_create(im->func, QGC_OP_RETURN, graph->num_outputs, values, 0, NULL, im->model->loc);
@@ -281,11 +359,25 @@ static qgc_result check_opset(onnx_import *im)
                       "opset %lld, expected 1 to %d", (long long)version, ONNX_NEWEST);
 }
 
+static qgc_result check_bindings(onnx_import *im)
+{
+    qgc_result result = QGC_OK;
+    for (size_t i = 0; i < im->num_bindings; i++) {
+        const qgc_binding *binding = &im->bindings[i];
+        if (im->bound[i])
+            continue;
+        result = qgc_report(&im->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
+                            "no dimension or scalar input is named %s", binding->name);
+    }
+    return result;
+}
+
 static qgc_result import_model(onnx_import *im)
 {
     const qgc_onnx_graph *graph = &im->model->graph;
     QGC_TRY(check_opset(im));
     create_func(im, graph);
+    QGC_TRY(check_bindings(im));
     onnx_import_nodes(im, graph);
     if (im->num_refused)
         return QGC_FAILED;
@@ -300,15 +392,25 @@ static const char *directory_of(qgc_arena *arena, const char *path)
     return slash ? qgc_arena_strdup(arena, (qgc_str){path, (size_t)(slash - path + 1)}) : "";
 }
 
-static qgc_result read_and_import(qgc_module *module, const qgc_file *file, const char *directory)
+typedef struct import_options {
+    const char *directory;
+    const qgc_binding *bindings;
+    size_t num_bindings;
+} import_options;
+
+static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
+                                  const import_options *options)
 {
     enum { FOLD_BASE = 1 << 24, FOLD_PER_BYTE = 16 };
     qgc_onnx_model model;
-    QGC_TRY(qgc_onnx_read_model(module->context, &module->arena, file, directory, &model));
+    QGC_TRY(qgc_onnx_read_model(module->context, &module->arena, file, options->directory, &model));
     onnx_import im = {.context = module->context,
                       .module = module,
                       .model = &model,
                       .arena = &module->arena,
+                      .bindings = options->bindings,
+                      .num_bindings = options->num_bindings,
+                      .bound = QGC_NEW_ARRAY(&module->arena, bool, options->num_bindings),
                       .fold_budget = FOLD_BASE + FOLD_PER_BYTE * file->size,
                       .values = {.arena = &module->arena},
                       .tensors = {.arena = &module->arena},
@@ -318,22 +420,26 @@ static qgc_result read_and_import(qgc_module *module, const qgc_file *file, cons
     return import_model(&im);
 }
 
-qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory)
+qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory,
+                                 const qgc_binding *bindings, size_t num_bindings)
 {
+    import_options options = {directory, bindings, num_bindings};
     qgc_module *module = qgc_module_create(context);
-    if (read_and_import(module, file, directory) == QGC_OK)
+    if (read_and_import(module, file, &options) == QGC_OK)
         return module;
     qgc_module_destroy(module);
     return NULL;
 }
 
-qgc_module *qgc_onnx_import(qgc_context *context, const char *path)
+qgc_module *qgc_onnx_import(qgc_context *context, const char *path, const qgc_binding *bindings,
+                            size_t num_bindings)
 {
     qgc_file file;
     const char *name = qgc_arena_strdup(&context->arena, qgc_str_from(path));
     if (qgc_file_open(&context->diag, name, &file) != QGC_OK)
         return NULL;
-    qgc_module *module = qgc_onnx_import_file(context, &file, directory_of(&context->arena, name));
+    qgc_module *module = qgc_onnx_import_file(context, &file, directory_of(&context->arena, name),
+                                              bindings, num_bindings);
     qgc_file_close(&file);
     return module;
 }

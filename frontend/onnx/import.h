@@ -80,6 +80,9 @@ struct onnx_import {
     qgc_value poison; /* what refused nodes give */
     uint32_t depth;   /* of folded `If`s */
     uint32_t num_refused;
+    const qgc_binding *bindings;
+    size_t num_bindings;
+    bool *bound;        /* per binding: the model has that name */
     size_t fold_budget; /* bytes that folding may still read and write */
     /* the current node */
     const qgc_onnx_node *node;
@@ -170,8 +173,10 @@ qgc_result onnx_import_nodes(onnx_import *im, const qgc_onnx_graph *graph);
 qgc_value *onnx_lookup(onnx_import *im, qgc_name name);
 
 /* A whole file as a module. NULL: reported. */
-qgc_module *qgc_onnx_import(qgc_context *context, const char *path);
+qgc_module *qgc_onnx_import(qgc_context *context, const char *path, const qgc_binding *bindings,
+                            size_t num_bindings);
 /* The same for a file in memory; |directory| of external data, or NULL: there must be none. */
-qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory);
+qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory,
+                                 const qgc_binding *bindings, size_t num_bindings);
 
 #endif

@@ -14,6 +14,16 @@ typedef struct qgc_module qgc_module;
  * ends in .onnx is imported, weights in memory. NULL: errors were reported. The caller destroys the
  * module. */
 QGC_API qgc_module *qgc_module_read(qgc_context *context, const char *path);
+/* Names a symbolic dimension, of an ONNX model also a scalar integer or bool input. */
+typedef struct qgc_binding {
+    const char *name;
+    int64_t value;
+} qgc_binding;
+/* Reads with numbers given: an ONNX model folds what follows from them while it is imported (an
+ * `If` that asks for a size, say), and an input that is named becomes a constant. A name that the
+ * file does not have is an error. */
+QGC_API qgc_module *qgc_module_read_bound(qgc_context *context, const char *path,
+                                          const qgc_binding *bindings, size_t num);
 /* The same for a text; |name| is what diagnostics call it, |first_line| the number of its first
  * line. |directory|: where weights files are looked for; NULL: their names stay unbound. */
 QGC_API qgc_module *qgc_module_parse(qgc_context *context, const char *name, qgc_str text,

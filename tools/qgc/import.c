@@ -6,8 +6,6 @@
 static qgc_result write_module(invocation *call, qgc_module *module)
 {
     const char *path = get_option(call, "-o");
-    if (bind_symbols(call, module) != QGC_OK)
-        return QGC_FAILED;
     if (path && strcmp(path, "-") != 0)
         return qgc_module_save(module, path);
     qgc_module_write(module, stdout);
@@ -25,7 +23,7 @@ int run_import(invocation *call)
         qgc_context_usage_error(call->context, "'%s': expected a name that ends in .onnx", path);
         return fail(call);
     }
-    qgc_module *module = qgc_module_read(call->context, path);
+    qgc_module *module = read_part(call, (qgc_str){"", 0}, 1, NULL);
     qgc_result result = module ? write_module(call, module) : QGC_FAILED;
     qgc_module_destroy(module);
     if (result != QGC_OK)

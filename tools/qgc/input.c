@@ -12,14 +12,6 @@ bool has_ending(const char *path, const char *ending)
     return size >= tail && strcmp(path + size - tail, ending) == 0;
 }
 
-qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory)
-{
-    const char *path = call->files[0];
-    if (has_ending(path, ".onnx"))
-        return qgc_module_read(call->context, path);
-    return qgc_module_parse(call->context, path, text, first_line, directory);
-}
-
 /* The part's size, up to the next separator line. */
 static size_t part_size(qgc_str text)
 {
@@ -83,26 +75,72 @@ int for_each_part(invocation *call, each_part *each)
     return EXIT_DONE;
 }
 
-/* One NAME=NUMBER. */
-static qgc_result bind_one(invocation *call, qgc_module *module, char *item)
+/* "N=1,H=48" of every --set, as bindings; names point into |copies|, which the caller frees. */
+enum { MAX_BINDINGS = 256 };
+
+typedef struct bindings {
+    qgc_binding items[MAX_BINDINGS];
+    size_t num;
+    char *copies[MAX_REPEATS];
+} bindings;
+
+static qgc_result read_one(invocation *call, char *item, bindings *out)
 {
     char *equal = strchr(item, '='), *end = NULL;
     long long value = equal ? strtoll(equal + 1, &end, 10) : 0;
     if (!equal || equal == item || end == equal + 1 || *end)
         return qgc_context_usage_error(call->context, "--set %s: expected NAME=NUMBER", item);
+    if (out->num == MAX_BINDINGS)
+        return qgc_context_usage_error(call->context, "--set: more than %d numbers", MAX_BINDINGS);
     *equal = 0;
-    return qgc_module_bind(module, item, value);
+    out->items[out->num++] = (qgc_binding){item, value};
+    return QGC_OK;
 }
 
-qgc_result bind_symbols(invocation *call, qgc_module *module)
+static qgc_result read_bindings(invocation *call, bindings *out)
 {
     const option_values *sets = get_options(call, "--set");
     qgc_result result = QGC_OK;
     for (int i = 0; i < sets->num && result == QGC_OK; i++) {
-        char *copy = strdup(sets->values[i]), *rest = copy, *item;
+        char *rest = out->copies[i] = strdup(sets->values[i]), *item;
         while (result == QGC_OK && (item = strsep(&rest, ",")))
-            result = bind_one(call, module, item);
-        free(copy);
+            result = read_one(call, item, out);
     }
     return result;
+}
+
+static void free_bindings(bindings *b)
+{
+    for (int i = 0; i < MAX_REPEATS; i++)
+        free(b->copies[i]);
+}
+
+qgc_result bind_symbols(invocation *call, qgc_module *module)
+{
+    bindings b = {.num = 0};
+    if (has_ending(call->files[0], ".onnx")) /* bound while it was imported */
+        return QGC_OK;
+    qgc_result result = read_bindings(call, &b);
+    for (size_t i = 0; i < b.num && result == QGC_OK; i++)
+        result = qgc_module_bind(module, b.items[i].name, b.items[i].value);
+    free_bindings(&b);
+    return result;
+}
+
+static qgc_module *read_onnx(invocation *call)
+{
+    bindings b = {.num = 0};
+    qgc_module *module = NULL;
+    if (read_bindings(call, &b) == QGC_OK)
+        module = qgc_module_read_bound(call->context, call->files[0], b.items, b.num);
+    free_bindings(&b);
+    return module;
+}
+
+qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory)
+{
+    const char *path = call->files[0];
+    if (has_ending(path, ".onnx"))
+        return read_onnx(call);
+    return qgc_module_parse(call->context, path, text, first_line, directory);
 }

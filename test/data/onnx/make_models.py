@@ -105,6 +105,11 @@ def good():
     branches = {"then_branch": ("graph", then), "else_branch": ("graph", other)}
     yield "if_constant", one(node("If", ["c"], ["y"], **branches), [condition])
     yield "if_live", one(node("If", ["c"], ["y"], "choice", **branches), inputs=[X, value("c", [], BOOL)])
+    asks = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]), node("Equal", ["n", "one"], ["c"]),
+            node("If", ["c"], ["y"], "choice", **branches)]
+    yield "if_shape", model(graph(asks, [X], [Y], [tensor("zero", [], [0], INT64), tensor("one", [], [1], INT64)]))
+    yield "two_outputs", model(graph([node("Relu", ["x"], ["y"]), node("Identity", ["y"], ["z"]),
+                                      node("Identity", ["x"], ["same"])], [X], [Y, value("z", ["N", 4]), value("same", ["N", 4])]))
     yield "external", one(node("Add", ["x", "w"], ["y"]),
                           [external("w", [4], location="external.bin", offset=4, length=16)])
     shape = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]),
