@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scales and zero points as torchao's observers give them, for test/unit/torchao.c.
 
-usage: tools/golden/run torchao_qparams.py -o test/unit        (torch 2.13.0, torchao 0.18.0)
+usage: tools/peers-python tools/golden/torchao_qparams.py -o test/unit        (torch 2.13.0, torchao 0.18.0)
 
 Writes torchao_qparams.inc, one row per observer, type, scheme, bounds and range:
   kind, observer, dtype, scheme, qmin, qmax, eps, min, max, scale, zero point
