@@ -137,13 +137,13 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """5x5 overlapping patches of 10x10 pixels, three encoder layers of width 48, mean over tokens."""
+    """7x7 overlapping patches of 7x7 pixels, three encoder layers of width 48, mean over tokens."""
 
-    WIDTH, TOKENS = 48, 25
+    WIDTH, TOKENS = 48, 49
 
     def __init__(self):
         super().__init__()
-        self.embed = nn.Conv2d(1, self.WIDTH, 10, 5, 1)
+        self.embed = nn.Conv2d(1, self.WIDTH, 7, 4, 3)
         self.position = nn.Parameter(0.02 * torch.randn(1, self.TOKENS, self.WIDTH))
         self.layers = nn.Sequential(*(EncoderLayer(self.TOKENS, self.WIDTH, 3, 96) for _ in range(3)))
         self.norm = nn.LayerNorm(self.WIDTH)

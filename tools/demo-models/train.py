@@ -17,7 +17,7 @@ from networks import NETWORKS
 SEED = 20240229
 BATCH = 128
 # name: epochs, greatest learning rate, weight decay
-SCHEDULES = {"resnet": (8, 4e-3, 2e-2), "mobilenet": (10, 6e-3, 2e-2), "encoder": (12, 2.5e-3, 5e-2)}
+SCHEDULES = {"resnet": (8, 4e-3, 2e-2), "mobilenet": (10, 6e-3, 2e-2), "encoder": (20, 4e-3, 2e-2)}
 
 
 def augment(batch, generator):
