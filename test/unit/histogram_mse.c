@@ -1,5 +1,5 @@
 /* Quantization error of our histogram with the mse method against torchao's HistogramObserver, on
- * the values that both have seen. The file comes from tools/golden/histogram_mse.py; QGC_MSE_DATA
+ * the values that both have seen. The file comes from tools/golden/histogram_mse.py; an argument
  * names another one. The table goes to stdout: torchao's error is 1.
  *
  * Two things are asserted. The error that the record expects is never greater for our range than
@@ -16,6 +16,8 @@
 #include <stdio.h>
 
 enum { FEW_VALUES = 10000 };
+
+static const char *data_path = "test/data/golden/histogram_mse.npz";
 
 typedef struct quant {
     const char *name;
@@ -119,10 +121,8 @@ static size_t compare(qgc_data *data, const char *name, const qgc_tensor *values
 static void test_not_worse_than_torchao(void **state)
 {
     bench *b = *state;
-    const char *path = getenv("QGC_MSE_DATA");
     qgc_data *data = NULL;
-    assert_int_equal(
-        qgc_data_open(&b->diag, path ? path : "test/data/golden/histogram_mse.npz", &data), QGC_OK);
+    assert_int_equal(qgc_data_open(&b->diag, data_path, &data), QGC_OK);
     size_t num_compared = 0, num_worse = 0;
     for (size_t i = 0; i < qgc_data_num_arrays(data); ++i) {
         qgc_text name = {.arena = &b->arena};
@@ -139,8 +139,10 @@ static void test_not_worse_than_torchao(void **state)
     assert_int_equal(num_worse, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        data_path = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_not_worse_than_torchao, bench_setup, bench_teardown),
     };
