@@ -158,8 +158,10 @@ patterns ::= .
 patterns ::= patterns pattern.
 pattern ::= NEWLINE.
 pattern ::= error NEWLINE.
-pattern ::= CLAIM IDENT(O) LPAREN pargs(P) RPAREN where(W) BENEFIT INT(N) NEWLINE. { qgc_build_claim(b, &O, P, W, &N); }
-pattern ::= CLAIM IDENT(O) LPAREN pargs(P) RPAREN where(W) NEWLINE.               { qgc_build_claim(b, &O, P, W, NULL); }
+pattern ::= CLAIM claimed(O) LPAREN pargs(P) RPAREN where(W) BENEFIT INT(N) NEWLINE. { qgc_build_claim(b, &O, P, W, &N); }
+pattern ::= CLAIM claimed(O) LPAREN pargs(P) RPAREN where(W) NEWLINE.             { qgc_build_claim(b, &O, P, W, NULL); }
+claimed(A) ::= IDENT(T).                                     { A = T; }
+claimed(A) ::= WHERE(T).                                     { A = T; } // an op of this name
 where(A) ::= .                                               { A = (qgc_ast_list){0}; }
 where(A) ::= WHERE names(L).                                 { A = L; }
 names(A) ::= IDENT(T).                                       { A = qgc_ast_append((qgc_ast_list){0}, qgc_ast_leaf(b, QGC_AST_IDENT, &T)); }

@@ -40,6 +40,7 @@ static const struct {
     {"clip", QGC_VIEW_SEAM},
     {"quantize", QGC_VIEW_SEAM},
     {"reduce_mean", QGC_VIEW_MEAN},
+    {"reduce_sum", QGC_VIEW_MEAN},
     {"avg_pool", QGC_VIEW_MEAN},
     {"adaptive_avg_pool", QGC_VIEW_MEAN},
     {"global_avg_pool", QGC_VIEW_MEAN},
@@ -73,9 +74,19 @@ bool qgc_view_compares(const qgc_node *node)
            node->op == QGC_OP_REDUCE_MIN;
 }
 
+/* Nearest neighbours are picked; only what lies outside is made. */
+static bool is_nearest(const qgc_node *node)
+{
+    enum { NEAREST = 0, CROP = 5 };
+    return node->op == QGC_OP_RESIZE && qgc_node_word(node, "mode") == NEAREST &&
+           qgc_node_word(node, "coordinates") != CROP;
+}
+
 bool qgc_view_moves(const qgc_node *node)
 {
     const qgc_op_info *op = qgc_node_op(node);
+    if (is_nearest(node))
+        return true;
     return op->results[0].quant == QGC_Q_SHARE &&
            (op->traits & QGC_TRAIT_MOVES || qgc_view_compares(node));
 }

@@ -15,7 +15,7 @@
     X(PRODUCT, "convolution, linear, matmul: an integer accumulator")                              \
     X(SUM, "add, sub: two terms of a requantize")                                                  \
     X(MUL, "an integer product")                                                                   \
-    X(MEAN, "average pools and means: an integer sum, and a count per position")                   \
+    X(MEAN, "average pools, means, sums: an integer sum, and a count per position")                \
     X(SEAM, "quantize of a dequantize, relu or clip alone: one term")                              \
     X(TABLE, "a function of one 8-bit value: 256 entries")                                         \
     X(MOVE, "integers moved as they are")                                                          \
@@ -121,9 +121,10 @@ uint32_t qgc_view_extreme(const qgc_view_operand *operand);
 /* Whether no accumulator, |max_bias| in it, can overflow i32 (i64 for 16-bit operands). */
 bool qgc_view_accumulates(const qgc_view *view, uint64_t max_bias, qgc_arena *arena, qgc_why *why);
 
-/* Elements that a mean is over, per output position. */
+/* What an integer sum is divided by, per output position: elements of a mean, 1 for reduce_sum. */
 typedef struct qgc_view_counts {
-    uint32_t rank; /* 0: one count for all; else that of the spatial dimensions */
+    uint64_t num_terms; /* of the longest sum */
+    uint32_t rank;      /* 0: one count for all; else that of the spatial dimensions */
     int64_t shape[QGC_MAX_RANK];
     const int64_t *counts; /* as many as shape says; 1 where a window is empty */
     uint32_t num_axes;     /* MEAN over axes: which; 0: windows */

@@ -1,4 +1,4 @@
-/* Means: over which elements, and how many at each output position. */
+/* Means and sums: over which elements, and how many at each output position. */
 #include "base/arena.h"
 #include "ir/view.h"
 #include "passes/view.h"
@@ -49,7 +49,11 @@ static bool count_axes(const qgc_view *view, qgc_arena *arena, qgc_view_counts *
                                qgc_type_str(arena, x));
     }
     out->counts = count;
-    return *count > 0 || qgc_why_not(arena, why, QGC_FAULT_SIZE, "a mean over nothing");
+    out->num_terms = (uint64_t)*count;
+    if (!*count)
+        return qgc_why_not(arena, why, QGC_FAULT_SIZE, "a mean over nothing");
+    *count = view->op->op == QGC_OP_REDUCE_SUM ? 1 : *count;
+    return true;
 }
 
 /* ---- windows ---- */
@@ -174,11 +178,11 @@ bool qgc_view_count(const qgc_view *view, qgc_arena *arena, qgc_view_counts *out
         return false;
     float m;
     size_t num = 1;
-    uint64_t terms = 0;
     for (uint32_t i = 0; i < out->rank; i++)
         num *= (size_t)out->shape[i];
     for (size_t i = 0; i < num; i++) {
-        terms = (uint64_t)out->counts[i] > terms ? (uint64_t)out->counts[i] : terms;
+        uint64_t terms = (uint64_t)out->counts[i];
+        out->num_terms = terms > out->num_terms ? terms : out->num_terms;
         qgc_quant_fault fault = qgc_pool_multiplier(view->operands[0].params.scales[0],
                                                     out->counts[i], view->output.scale, &m);
         if (fault != QGC_QUANT_OK)
@@ -186,8 +190,9 @@ bool qgc_view_count(const qgc_view *view, qgc_arena *arena, qgc_view_counts *out
                                qgc_quant_fault_text(fault));
     }
     if (qgc_dtype_bytes(view->operands[0].dtype) == 1 &&
-        !qgc_accumulates_in_i32(terms, qgc_view_extreme(&view->operands[0]), 1, 0))
+        !qgc_accumulates_in_i32(out->num_terms, qgc_view_extreme(&view->operands[0]), 1, 0))
         return qgc_why_not(arena, why, QGC_FAULT_CONDITION,
-                           "a sum of %llu elements may overflow i32", (unsigned long long)terms);
+                           "a sum of %llu elements may overflow i32",
+                           (unsigned long long)out->num_terms);
     return true;
 }

@@ -228,6 +228,22 @@ def matrices():
     yield product("sixteen_bits", "matmul", x, w, 0.0002, 7, 0.0001, -9, 0.001, 1, acc, xt="i16", wt="i16", yt="i16")
 
 
+def bound(x, w, sx, sw, sy):
+    """Steps that the float chain may be away: 1 + ceil((K + 4) * 2^-24 * sum(abs(x * w)) / s_y)."""
+    most = (np.abs(x.astype(np.float64) * sx) @ np.abs(w.astype(np.float64) * sw).T).max()
+    return 1 + int(np.ceil((x.shape[-1] + 4) * 2.0**-24 * most / sy))
+
+
+def long_sums():
+    """Sums of 1000 products that cancel: the literal graph drifts, within its bound."""
+    x, w = q("u8", 1, 1000), q("i8", 2, 1000).clip(-127, 127)
+    w[:, 500:] = -w[:, 499::-1]
+    x[:, 500:] = x[:, 499::-1] + rng.randint(-2, 3, 500).clip(-x[:, 499::-1], 255 - x[:, 499::-1])[0]
+    acc = (x - 128) @ w.T.astype(np.int64)
+    return bound(x - 128, w, 0.02, 0.01, 0.0004), [
+        product("cancels", "linear", x, w, 0.02, 128, 0.01, 0, 0.0004, 0, acc, yt="i16")]
+
+
 # ---- two operands, means, seams ----
 
 def binary(name, op, a, b, at, bt, pa, pb, py, yt, expected, clip=None):
@@ -313,6 +329,8 @@ def means():
                 mean(s, n, 0.02, 0.01, 128, "u8"))
     yield unary("axes", "reduce_mean {} {{axes = [-1, 1], keepdims = false}}", x, "u8", (0.02, 100), (0.01, 128), "u8",
                 mean(d.sum((1, 3)), 8, 0.02, 0.01, 128, "u8"))
+    yield unary("sums", "reduce_sum {} {{axes = [2], keepdims = false}}", x, "u8", (0.02, 100), (0.05, 128), "u8",
+                mean(d.sum(2), 1, 0.02, 0.05, 128, "u8"))
     z = q("i16", 3, 4)
     yield unary("sixteen_bits", "reduce_mean {} {{axes = [1]}}", z, "i16", (0.0002, 5), (0.0001, 1), "i16",
                 mean((z.astype(np.int64) - 5).sum(1, keepdims=True), 4, 0.0002, 0.0001, 1, "i16"))
@@ -342,6 +360,8 @@ def seams():
                    np.pad(a, ((0, 0), (0, 1), (1, 0)), constant_values=step(0.5, 0.02, 100, "u8")))
     yield unary("transpose", "transpose {} {{perm = [1,0]}}", x, "u8", (0.02, 100), (0.02, 100), "u8", x.T)
     p = q("i8", 1, 1, 4, 4)
+    yield unary("nearest", "resize {} {{scales = [2.0], axes = [3], coordinates = asymmetric, nearest = floor}}", p, "i8",
+                (0.02, 3), (0.02, 3), "i8", p.repeat(2, 3))
     yield unary("max_pool", "max_pool {} {{kernel = [2,2], stride = [2,2]}}", p, "i8", (0.02, 3), (0.02, 3), "i8",
                 p.reshape(1, 1, 2, 2, 2, 2).max((3, 5)))
 
@@ -354,7 +374,7 @@ HEAD = """// {summary} Expected values: tools/golden/lowering.py.
 // RUN: qgc run %t.qir --func=all > %t.lowered
 // RUN: %python %S/Inputs/steps.py %t.literal %t.lowered {steps}
 // No float arithmetic is left between the integers.
-// INTEGER-NOT: {{{{= (conv|linear|matmul|add|sub|mul|relu|clip|avg_pool|reduce_mean|quantize) }}}}
+// INTEGER-NOT: {{{{= (conv|linear|matmul|add|sub|mul|relu|clip|avg_pool|reduce_mean|reduce_sum|quantize) }}}}
 form quantized
 
 """
@@ -368,6 +388,8 @@ def write(name, summary, cases, steps):
 write("conv", "Convolutions: bias, relu, clip, fused add, groups, zero points, 16 bits.", convolutions(), 2)
 write("conv_transpose", "Transposed convolutions: scales per channel and group.", transposed(), 2)
 write("matrix", "Linear, matmul of two activations, 16 bits.", matrices(), 2)
+steps, cases = long_sums()
+write("bound", "Long sums: as far apart as docs/lowering.md allows, not more.", cases, steps)
 write("elementwise", "add, sub, mul.", elementwise(), 1)
 write("mean", "Means: windows cut at the border, global, over axes.", means(), 1)
 write("seam", "One term: relu, clip, seams; ops that move elements move integers.", seams(), 1)
