@@ -79,7 +79,8 @@ static bool check_sizes(qgc_view *view, qgc_arena *arena, qgc_why *why)
     bool needs_channels = view->operands[W].params.per_channel;
     if (!count_products(view, &view->num_products) || (needs_channels && !view->num_channels))
         return qgc_why_not(arena, why, QGC_FAULT_SIZE,
-                           "w is %s: channels and taps have to be known", qgc_type_str(arena, w));
+                           "%s is %s: channels and taps have to be known",
+                           qgc_node_op(view->op)->operands[W].name, qgc_type_str(arena, w));
     return true;
 }
 
@@ -87,23 +88,24 @@ static bool check_sizes(qgc_view *view, qgc_arena *arena, qgc_why *why)
 
 static bool check_operands(const qgc_view *view, qgc_arena *arena, qgc_why *why)
 {
-    static const char *const names[] = {"x", "w"};
+    const qgc_operand_spec *rows = qgc_node_op(view->op)->operands;
     for (uint32_t i = X; i <= W; i++) {
         const qgc_view_operand *operand = &view->operands[i];
         if (!operand->dequantize)
             return qgc_why_not(arena, why, QGC_FAULT_NOT_QUANTIZED, "%s is not quantized: %s",
-                               names[i], qgc_view_source_text(arena, operand->value));
+                               rows[i].name, qgc_view_source_text(arena, operand->value));
         if (!(QGC_T_INT816 >> operand->dtype & 1))
-            return qgc_why_not(arena, why, QGC_FAULT_ELEMENT_TYPE, "%s is %s", names[i],
+            return qgc_why_not(arena, why, QGC_FAULT_ELEMENT_TYPE, "%s is %s", rows[i].name,
                                qgc_dtype_name(operand->dtype));
     }
     if (view->operands[X].params.per_channel)
-        return qgc_why_not(arena, why, QGC_FAULT_CHANNELS, "x has a scale per channel");
+        return qgc_why_not(arena, why, QGC_FAULT_CHANNELS, "%s has a scale per channel",
+                           rows[X].name);
     const qgc_view_params *w = &view->operands[W].params;
     if (w->per_channel && w->axis != weight_axis(view))
         return qgc_why_not(arena, why, QGC_FAULT_CHANNELS,
-                           "the scales of w run along axis %u, its output channels along %u",
-                           w->axis, weight_axis(view));
+                           "the scales of %s run along axis %u, its output channels along %u",
+                           rows[W].name, w->axis, weight_axis(view));
     return true;
 }
 
