@@ -1,7 +1,9 @@
 /* Rewrites to the simplest equal form. Requires nothing, keeps the form. Bits are kept: -0.0 and
  * NaN count (not which NaN). The rewrites themselves stand in canonicalize_<family>.c.
- * Does not handle: dead ops (dce) and constants (const-fold). */
+ * Does not handle: dead ops (dce), constants (const-fold), and what passes/pins.h holds. */
 #include "passes/canonicalize.h"
+
+#include "passes/pins.h"
 
 /* An op may have several rows; the first that matches counts. */
 static const struct {
@@ -100,10 +102,14 @@ static outcome rewrite_node(qgc_node *node, const qgc_pass_env *env)
 
 qgc_pass_status pass_canonicalize(qgc_module *module, const qgc_pass_env *env)
 {
+    qgc_pins pins;
     bool changed = false;
+    qgc_pins_collect(module, env->scratch, &pins);
     QGC_EACH_FUNC (func, module)
         for (qgc_node *node = func->first, *next; node; node = next) {
             next = node->next;
+            if (qgc_pins_hold(&pins, node))
+                continue;
             outcome what = rewrite_node(node, env);
             changed |= what != KEPT;
             while (what == CHANGED) /* each change takes something away */

@@ -1,6 +1,7 @@
 /* Constant folding with the reference kernels. Requires nothing, keeps the form.
  * Does not handle: calls; ops with the BARRIER trait (quantization steps) stay on purpose. */
 #include "passes/pass.h"
+#include "passes/pins.h"
 #include "runtime/interp.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ static bool fold(qgc_node *node, const qgc_pass_env *env, int64_t max_bytes)
     size_t operand_bytes;
     const qgc_tensor **operands =
         QGC_NEW_ARRAY(env->scratch, const qgc_tensor *, node->num_operands);
-    if (qgc_node_op(node)->traits & SKIPPED || !node->num_results ||
+    if (qgc_node_op(node)->traits & SKIPPED || !node->num_results || qgc_pins_is_annotated(node) ||
         !all_constant(node, operands, &operand_bytes) ||
         !is_worth_it(node, operand_bytes, max_bytes))
         return false;

@@ -1,6 +1,7 @@
 /* Common subexpression elimination. Requires nothing, keeps the form.
- * Does not handle: calls; ops with the BARRIER trait stay apart on purpose. */
+ * Does not handle: calls; ops with the BARRIER trait stay apart on purpose, as do pinned ones. */
 #include "passes/pass.h"
+#include "passes/pins.h"
 
 #include <string.h>
 
@@ -84,7 +85,7 @@ static qgc_node *find(const entry *bucket, const qgc_node *node)
     return NULL;
 }
 
-static bool run_func(qgc_func *func, qgc_arena *scratch)
+static bool run_func(qgc_func *func, const qgc_pins *pins, qgc_arena *scratch)
 {
     size_t capacity = 64;
     uint32_t num = qgc_func_number(func);
@@ -94,11 +95,11 @@ static bool run_func(qgc_func *func, qgc_arena *scratch)
     bool changed = false;
     for (qgc_node *node = func->first, *next; node; node = next) {
         next = node->next;
-        if (qgc_node_op(node)->traits & SKIPPED)
+        if (qgc_node_op(node)->traits & SKIPPED || qgc_pins_is_annotated(node))
             continue;
         entry **bucket = &buckets[hash_node(node) & (capacity - 1)];
         qgc_node *old = find(*bucket, node);
-        if (old) {
+        if (old && !qgc_pins_is_named(pins, node)) {
             for (uint32_t i = 0; i < node->num_results; i++)
                 qgc_value_replace_uses(&node->results[i], &old->results[i]);
             qgc_node_erase(node);
@@ -114,8 +115,10 @@ static bool run_func(qgc_func *func, qgc_arena *scratch)
 
 qgc_pass_status pass_cse(qgc_module *module, const qgc_pass_env *env)
 {
+    qgc_pins pins;
     bool changed = false;
+    qgc_pins_collect(module, env->scratch, &pins);
     QGC_EACH_FUNC (func, module)
-        changed |= run_func(func, env->scratch);
+        changed |= run_func(func, &pins, env->scratch);
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }
