@@ -1,6 +1,7 @@
 #include "input.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,16 @@ bool has_ending(const char *path, const char *ending)
     return size >= tail && strcmp(path + size - tail, ending) == 0;
 }
 
+static bool is_separator(const char *line, size_t size)
+{
+    size_t num = sizeof SEPARATOR - 1;
+    if (size < num || memcmp(line, SEPARATOR, num) != 0)
+        return false;
+    while (num < size && isspace((unsigned char)line[num]))
+        num++;
+    return num == size;
+}
+
 /* The part's size, up to the next separator line. */
 static size_t part_size(qgc_str text)
 {
@@ -19,7 +30,7 @@ static size_t part_size(qgc_str text)
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at);
-        if (line >= sizeof SEPARATOR - 1 && memcmp(at, SEPARATOR, sizeof SEPARATOR - 1) == 0)
+        if (is_separator(at, line))
             return (size_t)(at - text.data);
         at += line + 1;
     }
@@ -87,12 +98,19 @@ typedef struct bindings {
 static qgc_result read_one(invocation *call, char *item, bindings *out)
 {
     char *equal = strchr(item, '='), *end = NULL;
+    errno = 0;
     long long value = equal ? strtoll(equal + 1, &end, 10) : 0;
     if (!equal || equal == item || end == equal + 1 || *end)
         return qgc_context_usage_error(call->context, "--set %s: expected NAME=NUMBER", item);
+    if (errno)
+        return qgc_context_usage_error(call->context, "--set %s: the number does not fit 64 bits",
+                                       item);
     if (out->num == MAX_BINDINGS)
         return qgc_context_usage_error(call->context, "--set: more than %d numbers", MAX_BINDINGS);
     *equal = 0;
+    for (size_t i = 0; i < out->num; i++)
+        if (strcmp(out->items[i].name, item) == 0)
+            return qgc_context_usage_error(call->context, "--set %s: it is set already", item);
     out->items[out->num++] = (qgc_binding){item, value};
     return QGC_OK;
 }
