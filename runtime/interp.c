@@ -228,6 +228,32 @@ static qgc_result run_loop(frame *f, const qgc_node *node, qgc_tensor *results)
     return QGC_OK;
 }
 
+/* What a value turns out to be must be what its type says: sizes that come from data (the shape
+ * of constant_of_shape) are not known before. A symbol that no input fixes is fixed here. */
+static qgc_result check_result(frame *f, const qgc_node *node, uint32_t index,
+                               const qgc_tensor *tensor)
+{
+    const qgc_value *value = &node->results[index];
+    if (bind_symbols(f->bindings, value->type, tensor) &&
+        shape_fits(f->context, f->bindings, value->type, tensor))
+        return QGC_OK;
+    return qgc_report(&f->context->diag, node->loc, QGC_D_RUN_FAILED,
+                      "%s: %%%s is %s by its type, the result is %s[%s]",
+                      qgc_op(node->op)->mnemonic, value->name->data,
+                      qgc_type_str(&f->scratch, value->type), qgc_dtype_name(tensor->dtype),
+                      qgc_shape_text(&f->scratch, tensor->rank, tensor->shape));
+}
+
+static qgc_result check_results(frame *f, const qgc_node *node, qgc_tensor *results)
+{
+    qgc_result result = QGC_OK;
+    for (uint32_t i = 0; i < node->num_results && result == QGC_OK; i++)
+        result = check_result(f, node, i, &results[i]);
+    if (result != QGC_OK)
+        destroy_all(results, node->num_results);
+    return result;
+}
+
 static qgc_result run_node(frame *f, const qgc_node *node)
 {
     uint32_t traits = qgc_op(node->op)->traits;
@@ -246,6 +272,7 @@ static qgc_result run_node(frame *f, const qgc_node *node)
         QGC_TRY(run_loop(f, node, results));
     else
         QGC_TRY(compute(node, gather(f, node), f->bindings, &f->scratch, results));
+    QGC_TRY(check_results(f, node, results));
     release_operands(f, node);
     for (uint32_t i = 0; i < node->num_results; i++)
         define(f, &node->results[i], results[i], true);
