@@ -6,8 +6,17 @@
 
 #include <string.h>
 
-static const char *const parts[] = {"add", "clip", "bias"};
-enum { PART_ADD, PART_CLIP, PART_BIAS, NUM_PARTS };
+static const char *const parts[] = {"add", "clip", "bias", "function"};
+enum { PART_ADD, PART_CLIP, PART_BIAS, PART_FUNCTION, NUM_PARTS };
+
+static bool has_part(const qgc_view *view, int part)
+{
+    const bool has[NUM_PARTS] = {[PART_ADD] = view->has_add,
+                                 [PART_CLIP] = view->has_clip,
+                                 [PART_BIAS] = view->has_bias,
+                                 [PART_FUNCTION] = view->has_function};
+    return has[part];
+}
 
 static int part_of(qgc_str name)
 {
@@ -279,22 +288,20 @@ static bool match_port(match *m, const qgc_ast *port, uint32_t *parts_seen, bool
         return match_result(m, port);
     }
     int part = part_of(port->text);
-    const bool has[] = {m->view->has_add, m->view->has_clip, m->view->has_bias};
     *parts_seen |= 1u << part;
-    return port->kind == QGC_AST_CALL || has[part] ||
+    return port->kind == QGC_AST_CALL || has_part(m->view, part) ||
            qgc_why_not(m->arena, m->why, QGC_FAULT_PART, "there is no %s", parts[part]);
 }
 
 /* What the row does not mention: a float result, parts. */
 static bool match_rest(match *m, uint32_t parts_seen, bool result_seen)
 {
-    const bool has[] = {m->view->has_add, m->view->has_clip, m->view->has_bias};
     const qgc_op_info *op = qgc_node_op(m->view->op);
     qgc_ast bare = {.text = qgc_str_from(op->results[0].name)};
     if (!result_seen && !match_result(m, &bare))
         return false;
     for (int i = 0; i < NUM_PARTS; i++)
-        if (has[i] && !(parts_seen >> i & 1))
+        if (has_part(m->view, i) && !(parts_seen >> i & 1))
             return qgc_why_not(m->arena, m->why, QGC_FAULT_PART, "the row has no %s", parts[i]);
     return true;
 }

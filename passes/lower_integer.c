@@ -391,15 +391,27 @@ static bool lower(qgc_lowering *l)
     return false;
 }
 
-static void erase_island(const qgc_view *view, qgc_map *gone)
+/* |done|: nodes that are dealt with, erased ones among them. */
+static void erase_island(const qgc_view *view, qgc_map *done)
 {
     for (uint32_t i = view->num_nodes; i-- > 0;) {
-        *qgc_map_at(gone, view->nodes[i]) = view->nodes[i];
+        *qgc_map_at(done, view->nodes[i]) = view->nodes[i];
         qgc_node_erase(view->nodes[i]);
     }
 }
 
-static bool lower_node(qgc_func *func, qgc_node *node, const qgc_pass_env *env, qgc_map *gone)
+/* A function before the quantize: the product gives floats, what follows stays as it stands. */
+static void cut_off_tail(qgc_view *view, qgc_map *done)
+{
+    for (uint32_t i = 1; i < view->num_nodes; i++)
+        *qgc_map_at(done, view->nodes[i]) = view->nodes[i];
+    view->quantize = NULL;
+    view->result = &view->op->results[0];
+    view->dtype = view->result->type->dtype;
+    view->num_nodes = 1;
+}
+
+static bool lower_node(qgc_func *func, qgc_node *node, const qgc_pass_env *env, qgc_map *done)
 {
     qgc_view view;
     qgc_why why;
@@ -408,10 +420,12 @@ static bool lower_node(qgc_func *func, qgc_node *node, const qgc_pass_env *env, 
             qgc_no_match(env, node, "[%s] %s", qgc_view_fault_word(why.fault), why.text);
         return false;
     }
+    if (view.kind == QGC_VIEW_PRODUCT && view.has_function)
+        cut_off_tail(&view, done);
     qgc_lowering l = {env, func, &view, view.nodes[view.num_nodes - 1]};
     if (!lower(&l))
         return false;
-    erase_island(&view, gone);
+    erase_island(&view, done);
     return true;
 }
 
@@ -427,13 +441,13 @@ static qgc_node **list_nodes(qgc_func *func, qgc_arena *arena, uint32_t *out_num
 
 static void lower_func(qgc_func *func, const qgc_pass_env *env)
 {
-    qgc_map gone = {.arena = env->scratch};
+    qgc_map done = {.arena = env->scratch};
     uint32_t num;
     qgc_seams_move(func, env);
     qgc_node **nodes = list_nodes(func, env->scratch, &num);
     for (uint32_t i = 0; i < num; i++)
-        if (!qgc_map_get(&gone, nodes[i]))
-            lower_node(func, nodes[i], env, &gone);
+        if (!qgc_map_get(&done, nodes[i]))
+            lower_node(func, nodes[i], env, &done);
     qgc_seams_sweep(func);
 }
 

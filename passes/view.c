@@ -211,8 +211,7 @@ static bool is_scalar(const qgc_tensor *data)
     return data && data->bytes == qgc_dtype_bytes(data->dtype);
 }
 
-/* What a table may depend on: nothing, a scalar constant, a quantized one. */
-static bool is_scalar_constant(const qgc_value *value)
+bool qgc_view_is_scalar_constant(const qgc_value *value)
 {
     const qgc_node *def = value ? value->def : NULL;
     if (def && def->op == QGC_OP_DEQUANTIZE && qgc_node_operand(def, 0)->def) {
@@ -238,10 +237,10 @@ static bool is_table(const qgc_view *view)
     if (!(qgc_node_op(op)->traits & QGC_TRAIT_ELEMENTWISE))
         return false;
     for (uint32_t i = 0; i < op->num_operands; i++)
-        num += !is_scalar_constant(qgc_node_operand(op, i));
+        num += !qgc_view_is_scalar_constant(qgc_node_operand(op, i));
     for (uint32_t i = 0; i < view->num_operands && num == 1; i++) {
         const qgc_value *value = qgc_node_operand(op, view->slots[i]);
-        if (!is_scalar_constant(value))
+        if (!qgc_view_is_scalar_constant(value))
             return is_tensor_wise(&view->operands[i]) &&
                    qgc_dtype_bytes(view->operands[i].dtype) == 1 &&
                    op->results[0].type == value->type;
@@ -278,8 +277,10 @@ static qgc_view_kind settle_kind(const qgc_view *view, qgc_view_kind wanted)
 {
     if (wanted == QGC_VIEW_PRODUCT)
         return wanted;
-    if (wanted != QGC_VIEW_SEAM && is_table(view))
+    if ((wanted != QGC_VIEW_SEAM || view->has_function) && is_table(view))
         return QGC_VIEW_TABLE;
+    if (view->has_function)
+        return QGC_VIEW_FLOAT;
     bool sums = all_tensor_wise(view);
     for (uint32_t i = 0; i < view->num_operands && wanted != QGC_VIEW_SEAM; i++)
         sums = sums && is_int816(view->operands[i].dtype);

@@ -91,12 +91,13 @@ typedef struct qgc_view {
         *bias_steps; /* the same in steps of s_x * s_w where the graph has them, or NULL */
     bool has_add;    /* operands of a fused add: the op's result, extra */
     qgc_view_operand extra;
-    bool has_clip;         /* relu or clip between op and quantize: in range */
-    qgc_node *quantize;    /* NULL: a float output, or integers moved */
-    qgc_value *result;     /* the value that leaves the island; of several, the first */
-    qgc_dtype dtype;       /* of result */
-    qgc_qparams output;    /* where there is a quantize */
-    qgc_int_range range;   /* bounds of q: the quantize's own, narrowed by relu and clip */
+    bool has_function;   /* an elementwise function before the quantize: the rest stays in floats */
+    bool has_clip;       /* relu or clip between op and quantize: in range */
+    qgc_node *quantize;  /* NULL: a float output, or integers moved */
+    qgc_value *result;   /* the value that leaves the island; of several, the first */
+    qgc_dtype dtype;     /* of result */
+    qgc_qparams output;  /* where there is a quantize */
+    qgc_int_range range; /* bounds of q: the quantize's own, narrowed by relu and clip */
     uint32_t channel_axis; /* PRODUCT: of the result */
     size_t num_channels;   /* PRODUCT: output channels */
     uint64_t num_products; /* PRODUCT: terms of one accumulator, border windows have fewer */

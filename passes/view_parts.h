@@ -8,6 +8,9 @@ bool qgc_view_read_operand(qgc_value *value, qgc_arena *arena, qgc_view_operand 
 /* "%c is f32[1,8], from relu" */
 const char *qgc_view_source_text(qgc_arena *arena, const qgc_value *value);
 
+/* What a table may depend on: nothing, a scalar constant, a quantized one. */
+bool qgc_view_is_scalar_constant(const qgc_value *value);
+
 /* In view_tail.c: what follows the op up to its quantize; or a float output. */
 bool qgc_view_follow(qgc_view *view, qgc_arena *arena, qgc_why *why);
 /* relu, or clip with constant bounds, of |x|. */

@@ -5,8 +5,9 @@
 typedef struct tail {
     qgc_view *view;
     qgc_arena *arena;
-    qgc_node *steps[8]; /* relu, clip: applied once the quantize is known */
+    qgc_node *steps[8]; /* relu, clip: applied once the quantize is known; functions */
     uint32_t num_steps;
+    bool has_clip, has_function;
     qgc_node *add;
 } tail;
 
@@ -55,13 +56,28 @@ static bool take_add(tail *t, qgc_node *node, const qgc_value *x)
     return true;
 }
 
+/* An elementwise function of |x| alone. */
+static bool is_function(const qgc_node *node, const qgc_value *x)
+{
+    if (!(qgc_node_op(node)->traits & QGC_TRAIT_ELEMENTWISE) || node->results[0].type != x->type)
+        return false;
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (qgc_node_operand(node, i) != x &&
+            !qgc_view_is_scalar_constant(qgc_node_operand(node, i)))
+            return false;
+    return true;
+}
+
 static bool take(tail *t, qgc_node *node, const qgc_value *x)
 {
     if (take_add(t, node, x))
         return true;
-    if (!qgc_view_is_clip(node, x) || t->num_steps == MAX_STEPS)
+    bool clips = qgc_view_is_clip(node, x);
+    if (t->num_steps == MAX_STEPS || !(clips || is_function(node, x)))
         return false;
     t->steps[t->num_steps++] = node;
+    t->has_clip |= clips;
+    t->has_function |= !clips;
     return true;
 }
 
@@ -189,10 +205,11 @@ bool qgc_view_follow(qgc_view *view, qgc_arena *arena, qgc_why *why)
     qgc_int_range full = view->range;
     if (qgc_view_is_clip(view->op, qgc_node_operand(view->op, 0)))
         apply_step(view, view->op, full);
-    for (uint32_t i = 0; i < t.num_steps; i++)
+    for (uint32_t i = 0; i < t.num_steps && !t.has_function; i++)
         apply_step(view, t.steps[i], full);
     view->has_add = t.add != NULL;
-    view->has_clip = t.num_steps > 0;
+    view->has_clip = t.has_clip;
+    view->has_function = t.has_function;
     list_nodes(view, &t);
     return true;
 }
