@@ -95,9 +95,9 @@ qgc_result convert_conv_transpose(onnx_import *im)
     return onnx_define(im, 0, onnx_end(im, node));
 }
 
-static qgc_node *begin_pool(onnx_import *im, const char *mnemonic, uint32_t num_results)
+static qgc_node *begin_pool(onnx_import *im, const char *mnemonic, qgc_value *x,
+                            uint32_t num_results)
 {
-    qgc_value *x = onnx_need(im, 0);
     qgc_node *node = x ? onnx_begin(im, mnemonic, 1, &x, num_results) : NULL;
     map_ints(im, node, "kernel_shape", "kernel");
     onnx_set_window(im, node);
@@ -109,8 +109,8 @@ static qgc_node *begin_pool(onnx_import *im, const char *mnemonic, uint32_t num_
 qgc_result convert_max_pool(onnx_import *im)
 {
     bool indices = onnx_wants_output(im, 1), column_major = onnx_int(im, "storage_order", 0) != 0;
-    qgc_node *node =
-        begin_pool(im, indices ? "max_pool_with_indices" : "max_pool", indices ? 2 : 1);
+    qgc_node *node = begin_pool(im, indices ? "max_pool_with_indices" : "max_pool",
+                                onnx_need(im, 0), indices ? 2 : 1);
     if (indices)
         onnx_set_word(im, node, "storage_order", column_major ? "column_major" : "row_major");
     qgc_value *y = onnx_end(im, node);
@@ -118,17 +118,22 @@ qgc_result convert_max_pool(onnx_import *im)
     return indices ? onnx_define(im, 1, &node->results[1]) : QGC_OK;
 }
 
-qgc_result convert_avg_pool(onnx_import *im)
+qgc_node *onnx_begin_avg_pool(onnx_import *im, qgc_value *x)
 {
-    qgc_node *node = begin_pool(im, "avg_pool", 1);
+    qgc_node *node = begin_pool(im, "avg_pool", x, 1);
     if (onnx_int(im, "count_include_pad", 0))
         onnx_set_flag(im, node, "count_include_pad", true);
-    return onnx_define(im, 0, onnx_end(im, node));
+    return node;
+}
+
+qgc_result convert_avg_pool(onnx_import *im)
+{
+    return onnx_define(im, 0, onnx_end(im, onnx_begin_avg_pool(im, onnx_need(im, 0))));
 }
 
 qgc_result convert_lp_pool(onnx_import *im)
 {
-    qgc_node *node = begin_pool(im, "lp_pool", 1);
+    qgc_node *node = begin_pool(im, "lp_pool", onnx_need(im, 0), 1);
     onnx_set_float(im, node, "p", (float)onnx_int(im, "p", 2));
     return onnx_define(im, 0, onnx_end(im, node));
 }

@@ -38,9 +38,11 @@ static void set_zero_point(onnx_import *im, qgc_node *node, qgc_value *zero_poin
     zero_point = onnx_cast(im, zero_point, QGC_DTYPE_I32);
     if (!node || !zero_point)
         return;
-    if (scalar_constant(zero_point, &known))
-        onnx_set_int(im, node, attr, *(const int32_t *)known->data);
-    else
+    bool is_known = scalar_constant(zero_point, &known);
+    int32_t number = is_known ? *(const int32_t *)known->data : 0;
+    if (number) /* 0 is the default */
+        onnx_set_int(im, node, attr, number);
+    else if (!is_known)
         qgc_node_set_operand(node, operand, zero_point);
 }
 
@@ -125,7 +127,39 @@ qgc_result convert_dynamic_quantize(onnx_import *im)
                                     : QGC_OK;
 }
 
+qgc_value *onnx_quantize(onnx_import *im, qgc_value *x, qgc_value *scale, qgc_value *zero_point)
+{
+    if (!x || !scale)
+        return NULL;
+    qgc_dtype dtype = zero_point ? zero_point->type->dtype : QGC_DTYPE_U8;
+    return quantize(im, x, per_tensor(im, scale), per_tensor(im, zero_point), dtype);
+}
+
+qgc_value *onnx_dequantize(onnx_import *im, qgc_value *q, qgc_value *scale, qgc_value *zero_point)
+{
+    if (!q || !scale)
+        return NULL;
+    return onnx_end(im, begin_step(im, "dequantize", q, per_tensor(im, scale),
+                                   per_tensor(im, zero_point), QGC_DTYPE_F32));
+}
+
 /* ---- integer ops ---- */
+
+/* A constant list of one number as a scalar. */
+static qgc_value *unless_uniform(onnx_import *im, qgc_value *value)
+{
+    const qgc_tensor *known = onnx_constant(value);
+    size_t bytes = known ? qgc_dtype_bytes(known->dtype) : 0;
+    if (!known || known->rank != 1 || !known->bytes)
+        return value;
+    const uint8_t *data = known->data;
+    for (size_t i = bytes; i < known->bytes; i += bytes)
+        if (memcmp(data, data + i, bytes) != 0)
+            return value;
+    qgc_tensor *scalar = QGC_NEW(im->arena, qgc_tensor);
+    *scalar = (qgc_tensor){.dtype = known->dtype, .bytes = bytes, .data = known->data};
+    return onnx_const(im, scalar, NULL);
+}
 
 /* Operands x, w, bias and zero points; attributes of a convolution where it is one. */
 static qgc_node *begin_integer(onnx_import *im, const char *mnemonic, qgc_value *const xwb[3],
@@ -134,8 +168,8 @@ static qgc_node *begin_integer(onnx_import *im, const char *mnemonic, qgc_value 
     if (!xwb[0] || !xwb[1])
         return NULL;
     qgc_node *node = onnx_begin(im, mnemonic, 3, xwb, 1);
-    set_zero_point(im, node, per_tensor(im, x_zero_point), "x_zero_point", 3);
-    set_zero_point(im, node, per_tensor(im, w_zero_point), "w_zero_point", 4);
+    set_zero_point(im, node, unless_uniform(im, per_tensor(im, x_zero_point)), "x_zero_point", 3);
+    set_zero_point(im, node, unless_uniform(im, per_tensor(im, w_zero_point)), "w_zero_point", 4);
     return node;
 }
 
@@ -177,11 +211,12 @@ typedef struct rescale {
     uint32_t axis;
 } rescale;
 
-static bool read_rescale(onnx_import *im, uint32_t x_scale, uint32_t w_scale, uint32_t y_scale,
-                         rescale *out)
+static bool read_rescale(onnx_import *im, uint32_t y_scale, float factor, rescale *out)
 {
-    qgc_value *product = onnx_binary(im, "mul", per_tensor(im, onnx_need(im, x_scale)),
-                                     per_tensor(im, onnx_need(im, w_scale)));
+    qgc_value *product =
+        onnx_binary(im, "mul", per_tensor(im, onnx_need(im, 1)), per_tensor(im, onnx_need(im, 4)));
+    if (product && factor != 1)
+        product = onnx_binary(im, "mul", product, onnx_scalar(im, (double)factor, QGC_DTYPE_F32));
     out->multiplier = onnx_binary(im, "div", product, per_tensor(im, onnx_need(im, y_scale)));
     out->zero_point = per_tensor(im, onnx_need(im, y_scale + 1));
     return out->multiplier && out->zero_point;
@@ -244,7 +279,7 @@ qgc_result convert_qlinear_conv(onnx_import *im)
 {
     rescale how = {.axis = 1};
     qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), onnx_in(im, 8)};
-    if (!read_rescale(im, 1, 4, 6, &how))
+    if (!read_rescale(im, 6, 1, &how))
         return QGC_FAILED;
     qgc_node *node = begin_integer_conv(im, xwb, onnx_need(im, 2), onnx_need(im, 5));
     return define_rescaled(im, onnx_end(im, node), &how);
@@ -254,7 +289,7 @@ qgc_result convert_qlinear_matmul(onnx_import *im)
 {
     rescale how = {0};
     qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), NULL};
-    if (!read_rescale(im, 1, 4, 6, &how))
+    if (!read_rescale(im, 6, 1, &how))
         return QGC_FAILED;
     qgc_node *node = begin_integer(im, "int_matmul", xwb, onnx_need(im, 2), onnx_need(im, 5));
     qgc_value *acc = onnx_end(im, node);
@@ -263,6 +298,23 @@ qgc_result convert_qlinear_matmul(onnx_import *im)
 }
 
 /* ---- ONNX Runtime's own ops (domain com.microsoft) ---- */
+
+/* A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point. */
+qgc_result convert_qgemm(onnx_import *im)
+{
+    rescale how = {.axis = 1};
+    bool trans_b = onnx_int(im, "transB", 0) != 0;
+    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), onnx_in(im, 6)};
+    if (onnx_int(im, "transA", 0) || im->node->num_inputs < 9)
+        return onnx_refuse(im, "transA, or a result in floats");
+    if (xwb[2] && xwb[2]->type->rank != 1)
+        return onnx_refuse(im, "C of rank %u", xwb[2]->type->rank);
+    if (!read_rescale(im, 7, onnx_float(im, "alpha", 1), &how))
+        return QGC_FAILED;
+    qgc_node *node = begin_integer(im, trans_b ? "int_linear" : "int_matmul", xwb, onnx_need(im, 2),
+                                   onnx_need(im, 5));
+    return define_rescaled(im, onnx_end(im, node), &how);
+}
 
 /* A, A_scale, A_zero_point, B, B_scale, B_zero_point, C_scale, C_zero_point; the zero points join
  * the sum before rounding. */

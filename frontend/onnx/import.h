@@ -163,6 +163,11 @@ bool onnx_wants_output(const onnx_import *im, uint32_t index);
 
 /* Strides, dilations, padding and auto_pad of the node's attributes; for convolutions and pools. */
 void onnx_set_window(onnx_import *im, qgc_node *node);
+/* avg_pool with the node's attributes. */
+qgc_node *onnx_begin_avg_pool(onnx_import *im, qgc_value *x);
+/* Per tensor, in division mode; without a zero point it is a u8 0. */
+qgc_value *onnx_quantize(onnx_import *im, qgc_value *x, qgc_value *scale, qgc_value *zero_point);
+qgc_value *onnx_dequantize(onnx_import *im, qgc_value *q, qgc_value *scale, qgc_value *zero_point);
 /* The type of |a| op |b|, with a's element type; NULL: they do not broadcast. */
 const qgc_type *onnx_broadcast_type(onnx_import *im, const qgc_value *a, const qgc_value *b);
 

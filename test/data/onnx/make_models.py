@@ -5,7 +5,8 @@ import pathlib
 import struct
 
 HERE = pathlib.Path(__file__).parent
-FLOAT, INT64, STRING, BOOL = 1, 7, 8, 9
+FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL = 1, 2, 3, 6, 7, 8, 9
+PACK = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "?"}
 
 
 # ---- protobuf ----------------------------------------------------------------------------------
@@ -37,7 +38,7 @@ def real(field, value):
 def tensor(name, dims, data, kind=FLOAT, raw=True):
     """|data|: a list of numbers, or the raw bytes."""
     if not isinstance(data, bytes):
-        data = struct.pack(f"<{len(data)}{ {FLOAT: 'f', INT64: 'q', BOOL: '?'}[kind]}", *data)
+        data = struct.pack(f"<{len(data)}{PACK[kind]}", *data)
     body = b"".join(number(1, d) for d in dims) + number(2, kind) + piece(8, name)
     return body + (piece(9, data) if raw else piece({FLOAT: 4, INT64: 7}[kind], data))
 
@@ -171,17 +172,41 @@ def hostile():
     yield "bad_bool", one(node("If", ["c"], ["y"]), [tensor("c", [], b"\x02", BOOL)])
 
 
-def make_case():
-    """One case as the standard's suite has them."""
-    folder = HERE / "suite" / "relu"
+def write_case(name, model_bytes, inputs, outputs):
+    """A case as the standard's suite has them; |inputs|, |outputs|: arguments of tensor()."""
+    folder = HERE / "suite" / name
     (folder / "test_data_set_0").mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(one(node("Relu", ["x"], ["y"])))
-    for name, data in [("input", [-1, 2, -3, 4]), ("output", [0, 2, 0, 4])]:
-        (folder / "test_data_set_0" / f"{name}_0.pb").write_bytes(tensor(name, [1, 4], data))
+    (folder / "model.onnx").write_bytes(model_bytes)
+    for kind, tensors in [("input", inputs), ("output", outputs)]:
+        for index, arguments in enumerate(tensors):
+            (folder / "test_data_set_0" / f"{kind}_{index}.pb").write_bytes(tensor(*arguments))
+
+
+def qlinear():
+    """ONNX Runtime's QLinearAdd and QGemm; the outputs are what ONNX Runtime 1.23 gives."""
+    scalars = [("as", 0.02), ("bs", 0.013), ("ys", 0.05), ("gs", 0.1)]
+    zeros = [("az", 10), ("bz", 100), ("yz", 30), ("gz", 120)]
+    weights = [tensor(n, [], [v]) for n, v in scalars] + [tensor(n, [], [v], UINT8) for n, v in zeros]
+    weights += [tensor("w", [2, 4], [1, -2, 3, 4, 5, 6, -7, 8], INT8), tensor("ws", [2], [0.01, 0.02]),
+                tensor("wz", [2], [0, 0], INT8), tensor("bias", [2], [100, -50], INT32)]
+    add = node("QLinearAdd", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"], ["s"], "add", "com.microsoft")
+    gemm = node("QGemm", ["s", "ys", "yz", "w", "ws", "wz", "bias", "gs", "gz"], ["y"], "gemm", "com.microsoft",
+                transB=1)
+    body = graph([add, gemm], [value("a", ["N", 4], UINT8), value("b", ["N", 4], UINT8)],
+                 [value("s", ["N", 4], UINT8), value("y", ["N", 2], UINT8)], weights)
+    inputs = [("a", [2, 4], [0, 100, 200, 255, 10, 11, 12, 13], UINT8),
+              ("b", [2, 4], [255, 3, 77, 128, 100, 101, 99, 200], UINT8)]
+    outputs = [("s", [2, 4], [66, 41, 100, 135, 30, 31, 31, 57], UINT8), ("y", [2, 2], [124, 125, 121, 122], UINT8)]
+    write_case("qlinear", model(body, domains=["com.microsoft"]), inputs, outputs)
+
+
+def make_cases():
+    write_case("relu", one(node("Relu", ["x"], ["y"])), [("x", [1, 4], [-1, 2, -3, 4])], [("y", [1, 4], [0, 2, 0, 4])])
+    qlinear()
 
 
 def main():
-    make_case()
+    make_cases()
     (HERE / "external.bin").write_bytes(struct.pack("<5f", -1, 1, 2, 3, 4))
     for name, data in [*good(), *refused(), *hostile()]:
         (HERE / f"{name}.onnx").write_bytes(data)
