@@ -9,9 +9,9 @@
 #include "passes/observers.h"
 #include "passes/provenance.h"
 #include "passes/stats_record.h"
-#include "runtime/data.h"
 #include "runtime/hash.h"
 #include "runtime/interp.h"
+#include "runtime/interp_feed.h"
 
 #include <string.h>
 
@@ -25,8 +25,7 @@ typedef struct calibrator {
     const qgc_func *func;
     const qgc_calibrate_options *options;
     qgc_arena arena;
-    qgc_data *data;
-    size_t *arrays;           /* of each parameter: which of the source's */
+    qgc_feed *feed;
     qgc_map of_observer;      /* observer's result -> recorder * */
     QGC_VEC(recorder *) list; /* in program order */
     uint64_t data_hash;
@@ -98,52 +97,6 @@ static void watch(void *user, const qgc_value *value, const qgc_tensor *tensor)
 
 /* ---- data ---- */
 
-static qgc_result match_arrays(calibrator *c, const char *path)
-{
-    qgc_diag *diag = &c->module->context->diag;
-    const qgc_func *func = c->func;
-    size_t num = qgc_data_num_arrays(c->data);
-    c->arrays = QGC_NEW_ARRAY(&c->arena, size_t, func->num_params);
-    for (uint32_t i = 0; i < func->num_params; i++) {
-        c->arrays[i] = qgc_data_find(c->data, qgc_name_str(func->params[i].name));
-        if (c->arrays[i] == SIZE_MAX && func->num_params == 1 && num == 1 &&
-            !qgc_data_array(c->data, 0).name.size)
-            c->arrays[i] = 0;
-        if (c->arrays[i] == SIZE_MAX)
-            return qgc_report(diag, func->params[i].loc, QGC_D_BAD_INPUT,
-                              "%s has no array for input %%%s of @%s", path,
-                              func->params[i].name->data, func->name->data);
-    }
-    if (num == func->num_params)
-        return QGC_OK;
-    return qgc_report(diag, func->loc, QGC_D_BAD_INPUT, "%s has %zu arrays, @%s has %u inputs",
-                      path, num, func->name->data, func->num_params);
-}
-
-/* The first dimension of the inputs, where it is a number: the batch that the graph asks for. */
-static size_t fixed_batch(const qgc_func *func)
-{
-    const qgc_type *type = func->params[0].type;
-    bool fixed = type->rank && qgc_dim_is_number(type->dims[0]) && type->dims[0].value > 0;
-    return fixed ? (size_t)type->dims[0].value : 0;
-}
-
-/* [*begin, *end) of the samples, after shard and limit. */
-static qgc_result choose_samples(calibrator *c, size_t *begin, size_t *end)
-{
-    size_t total, shards = c->options->num_shards ? c->options->num_shards : 1;
-    QGC_TRY(qgc_data_num_samples(c->data, &total));
-    if (c->options->limit && c->options->limit < total)
-        total = c->options->limit;
-    size_t part = total / shards, rest = total % shards, shard = c->options->shard;
-    *begin = shard * part + (shard < rest ? shard : rest);
-    *end = *begin + part + (shard < rest);
-    if (*begin < *end)
-        return qgc_data_seek(c->data, *begin);
-    return qgc_report(&c->module->context->diag, QGC_NO_LOC, QGC_D_BAD_INPUT,
-                      "the data has no samples (%zu in %zu parts)", total, shards);
-}
-
 /* Adds the hashes of the samples up: any order and any split into shards gives the same sum. */
 static void hash_samples(calibrator *c, const qgc_tensor *inputs, size_t num)
 {
@@ -159,15 +112,12 @@ static void hash_samples(calibrator *c, const qgc_tensor *inputs, size_t num)
     }
 }
 
-static qgc_result run_batch(calibrator *c, const qgc_tensor *batch, size_t num)
+static qgc_result run_batch(calibrator *c, const qgc_tensor *inputs, size_t num)
 {
-    uint32_t params = c->func->num_params, results = c->func->num_results;
+    uint32_t results = c->func->num_results;
     qgc_arena_mark mark = qgc_arena_get_mark(&c->arena);
-    qgc_tensor *inputs = QGC_NEW_ARRAY(&c->arena, qgc_tensor, params);
     qgc_tensor *outputs = QGC_NEW_ARRAY(&c->arena, qgc_tensor, results);
     qgc_interp_options options = {.watch = watch, .user = c};
-    for (uint32_t i = 0; i < params; i++)
-        inputs[i] = batch[c->arrays[i]];
     qgc_result result = qgc_interp_run(c->func, inputs, outputs, &options);
     if (result == QGC_OK)
         hash_samples(c, inputs, num);
@@ -180,28 +130,17 @@ static qgc_result run_batch(calibrator *c, const qgc_tensor *batch, size_t num)
 
 static qgc_result run_samples(calibrator *c)
 {
-    size_t begin, end, fixed = fixed_batch(c->func);
-    size_t wanted = fixed ? fixed : c->options->batch ? c->options->batch : 1;
-    qgc_tensor *batch = QGC_NEW_ARRAY(&c->arena, qgc_tensor, qgc_data_num_arrays(c->data));
-    QGC_TRY(choose_samples(c, &begin, &end));
-    for (size_t at = begin, num; at < end; at += num) {
-        size_t left = end - at;
-        if (fixed && left < fixed) {
-            qgc_report(&c->module->context->diag, c->func->loc, QGC_D_PARTIAL_BATCH,
-                       "@%s takes batches of %zu: the last %zu samples are left out",
-                       c->func->name->data, fixed, left);
-            break;
-        }
-        QGC_TRY(qgc_data_next_batch(c->data, left < wanted ? left : wanted, batch, &num));
-        if (fixed && num < fixed) /* a file of a folder ends here */
-            QGC_TRY(qgc_report(&c->module->context->diag, c->func->loc, QGC_D_BAD_INPUT,
-                               "@%s takes batches of %zu samples, a file of the data ends with %zu",
-                               c->func->name->data, fixed, num));
-        QGC_TRY(run_batch(c, batch, num));
+    qgc_tensor *inputs = QGC_NEW_ARRAY(&c->arena, qgc_tensor, c->func->num_params);
+    size_t total = qgc_feed_end(c->feed) - qgc_feed_begin(c->feed);
+    for (;;) {
+        size_t num;
+        QGC_TRY(qgc_feed_next(c->feed, inputs, &num));
+        if (!num)
+            return QGC_OK;
+        QGC_TRY(run_batch(c, inputs, num));
         if (c->options->progress)
-            c->options->progress(c->options->user, at + num - begin, end - begin);
+            c->options->progress(c->options->user, c->num_samples, total);
     }
-    return QGC_OK;
 }
 
 /* ---- results ---- */
@@ -256,13 +195,10 @@ static qgc_result find_func(calibrator *c)
     qgc_context *context = c->module->context;
     const char *name = c->options->func ? c->options->func : "main";
     c->func = qgc_module_find_func(c->module, qgc_context_name(context, name));
-    if (!c->func)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", name);
-    if (c->func->num_params)
+    if (c->func)
         return QGC_OK;
-    return qgc_report(&context->diag, c->func->loc, QGC_D_BAD_INPUT,
-                      "@%s has no inputs: there is nothing to run it on", name);
+    return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "the module has no function @%s",
+                      name);
 }
 
 static qgc_result calibrate(calibrator *c, const char *path)
@@ -274,8 +210,9 @@ static qgc_result calibrate(calibrator *c, const char *path)
                           qgc_form_name(c->module->form));
     QGC_TRY(find_func(c));
     QGC_TRY(add_observers(c));
-    QGC_TRY(qgc_data_open(diag, path, &c->data));
-    QGC_TRY(match_arrays(c, path));
+    const qgc_calibrate_options *o = c->options;
+    qgc_feed_options feed = {o->batch, o->limit, o->shard, o->num_shards};
+    QGC_TRY(qgc_feed_open(c->func, path, &feed, &c->feed));
     QGC_TRY(run_samples(c));
     warn(c);
     write_records(c);
@@ -288,7 +225,7 @@ qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
     static const qgc_calibrate_options defaults = {0};
     calibrator c = {.module = module, .options = options ? options : &defaults};
     qgc_result result = calibrate(&c, path);
-    qgc_data_close(c.data);
+    qgc_feed_close(c.feed);
     qgc_arena_destroy(&c.arena);
     return result;
 }

@@ -6,6 +6,7 @@
 #include "qgc/context.h"
 #include "qgc/docs.h"
 #include "qgc/engine.h"
+#include "qgc/eval.h"
 #include "qgc/module.h"
 #include "qgc/onnx.h"
 #include "qgc/pass.h"

@@ -1,5 +1,5 @@
 /* qgc calibrate: run a prepared graph on data, write it with statistics. */
-#include "input.h"
+#include "calibrate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static qgc_result read_size(invocation *call, const char *option, size_t *out)
+qgc_result read_size(invocation *call, const char *option, size_t *out)
 {
     const char *text = get_option(call, option);
     char *end;
@@ -37,14 +37,7 @@ static qgc_result read_shard(invocation *call, qgc_calibrate_options *options)
     return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
 }
 
-/* The bar appears after a second. */
-typedef struct progress {
-    struct timespec start;
-    double last;
-    bool shown;
-} progress;
-
-static void show_progress(void *user, size_t done, size_t total)
+void progress_show(void *user, size_t done, size_t total)
 {
     progress *p = user;
     struct timespec now;
@@ -62,20 +55,31 @@ static void show_progress(void *user, size_t done, size_t total)
     p->shown = true;
 }
 
-static qgc_result calibrate(invocation *call, qgc_module *module, const char *data)
+void progress_begin(invocation *call, progress *bar)
 {
-    progress bar = {0};
-    qgc_calibrate_options options = {.func = get_option(call, "--func"), .user = &bar};
-    clock_gettime(CLOCK_MONOTONIC, &bar.start);
-    if (isatty(STDERR_FILENO) && !has_option(call, "--no-progress"))
-        options.progress = show_progress;
+    *bar = (progress){.is_wanted = isatty(STDERR_FILENO) && !has_option(call, "--no-progress")};
+    clock_gettime(CLOCK_MONOTONIC, &bar->start);
+}
+
+void progress_end(progress *bar)
+{
+    if (bar->shown)
+        fputc('\n', stderr);
+}
+
+qgc_result calibrate_module(invocation *call, qgc_module *module, const char *data)
+{
+    progress bar;
+    progress_begin(call, &bar);
+    qgc_calibrate_options options = {.func = get_option(call, "--func"),
+                                     .progress = bar.is_wanted ? progress_show : NULL,
+                                     .user = &bar};
     if (read_size(call, "--batch", &options.batch) != QGC_OK ||
         read_size(call, "--limit", &options.limit) != QGC_OK ||
-        read_shard(call, &options) != QGC_OK || bind_symbols(call, module) != QGC_OK)
+        read_shard(call, &options) != QGC_OK)
         return QGC_FAILED;
     qgc_result result = qgc_module_calibrate(module, data, &options);
-    if (bar.shown)
-        fputc('\n', stderr);
+    progress_end(&bar);
     return result;
 }
 
@@ -89,11 +93,11 @@ int run_calibrate(invocation *call)
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
     if (!module)
         return fail(call);
-    qgc_result result = calibrate(call, module, data);
-    if (result == QGC_OK && path && strcmp(path, "-") != 0)
-        result = qgc_module_save(module, path);
-    else if (result == QGC_OK)
-        qgc_module_write(module, stdout);
+    qgc_result result = bind_symbols(call, module);
+    if (result == QGC_OK)
+        result = calibrate_module(call, module, data);
+    if (result == QGC_OK)
+        result = write_module(module, path);
     qgc_module_destroy(module);
     if (result != QGC_OK)
         return fail(call);

@@ -58,6 +58,8 @@ int run_run(invocation *call);
 int run_calibrate(invocation *call);
 int run_import(invocation *call);
 int run_onnx_check(invocation *call);
+int run_quantize(invocation *call);
+int run_eval(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);
 

@@ -1,17 +1,6 @@
 /* qgc import: an ONNX model as a graph in our language. */
 #include "input.h"
 
-#include <string.h>
-
-static qgc_result write_module(invocation *call, qgc_module *module)
-{
-    const char *path = get_option(call, "-o");
-    if (path && strcmp(path, "-") != 0)
-        return qgc_module_save(module, path);
-    qgc_module_write(module, stdout);
-    return QGC_OK;
-}
-
 int run_import(invocation *call)
 {
     if (has_option(call, "--ops")) {
@@ -24,7 +13,7 @@ int run_import(invocation *call)
         return fail(call);
     }
     qgc_module *module = read_part(call, (qgc_str){"", 0}, 1, NULL);
-    qgc_result result = module ? write_module(call, module) : QGC_FAILED;
+    qgc_result result = module ? write_module(module, get_option(call, "-o")) : QGC_FAILED;
     qgc_module_destroy(module);
     if (result != QGC_OK)
         return fail(call);

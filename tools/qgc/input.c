@@ -162,3 +162,25 @@ qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const
         return read_onnx(call);
     return qgc_module_parse(call->context, path, text, first_line, directory);
 }
+
+qgc_result write_module(qgc_module *module, const char *path)
+{
+    if (path && strcmp(path, "-") != 0)
+        return qgc_module_save(module, path);
+    qgc_module_write(module, stdout);
+    return QGC_OK;
+}
+
+qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
+{
+    const char *name = get_option(call, "--engine"), *cpu = get_option(call, "--cpu");
+    bool wants_jit = name && strcmp(name, "jit") == 0;
+    if (!wants_jit && (cpu || has_option(call, "--print-plan")))
+        return qgc_context_usage_error(call->context, "--cpu and --print-plan need --engine=jit");
+    if (!wants_jit)
+        return QGC_OK;
+    qgc_result result = qgc_engine_create(module, cpu ? cpu : "native", out);
+    if (result == QGC_OK && has_option(call, "--print-plan"))
+        qgc_engine_print_plans(*out, stderr);
+    return result;
+}

@@ -14,6 +14,12 @@ int for_each_part(invocation *call, each_part *each);
 qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory);
 bool has_ending(const char *path, const char *ending);
 
+/* To |path|; to stdout where that is NULL or "-". */
+qgc_result write_module(qgc_module *module, const char *path);
+
+/* The engine that --engine, --cpu and --print-plan ask for; NULL for ref. */
+qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out);
+
 /* Applies --set to a module. */
 qgc_result bind_symbols(invocation *call, qgc_module *module);
 

@@ -27,15 +27,6 @@ static qgc_result run_pipeline(invocation *call, qgc_module *module)
     return qgc_pipeline_run(module, passes ? passes : "", &options);
 }
 
-static qgc_result write_module(invocation *call, qgc_module *module)
-{
-    const char *path = get_option(call, "-o");
-    if (path && strcmp(path, "-") != 0)
-        return qgc_module_save(module, path);
-    qgc_module_write(module, stdout);
-    return QGC_OK;
-}
-
 static qgc_result opt_part(invocation *call, qgc_str text, uint32_t first_line,
                            const char *directory)
 {
@@ -49,7 +40,7 @@ static qgc_result opt_part(invocation *call, qgc_str text, uint32_t first_line,
         return QGC_FAILED;
     qgc_result result = run_pipeline(call, module);
     if (result == QGC_OK)
-        result = write_module(call, module);
+        result = write_module(module, get_option(call, "-o"));
     qgc_module_destroy(module);
     return result;
 }

@@ -58,20 +58,6 @@ static qgc_result run_closed(invocation *call, qgc_module *module, const qgc_eng
     return result;
 }
 
-static qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
-{
-    const char *name = get_option(call, "--engine"), *cpu = get_option(call, "--cpu");
-    bool wants_jit = name && strcmp(name, "jit") == 0;
-    if (!wants_jit && (cpu || has_option(call, "--print-plan")))
-        return qgc_context_usage_error(call->context, "--cpu and --print-plan need --engine=jit");
-    if (!wants_jit)
-        return QGC_OK;
-    qgc_result result = qgc_engine_create(module, cpu ? cpu : "native", out);
-    if (result == QGC_OK && has_option(call, "--print-plan"))
-        qgc_engine_print_plans(*out, stderr);
-    return result;
-}
-
 static qgc_result run_on(invocation *call, qgc_module *module, const qgc_engine *engine)
 {
     const char *func = get_option(call, "--func");

@@ -3,10 +3,10 @@
 set -euo pipefail
 count=0
 missing=0
-for command in $(qgc --help | sed -nE 's/^  ([a-z-]+) +[a-z].*/\1/p'); do
-    for word in "qgc $command" $(qgc "$command" --help | sed -nE 's/^  (-[-a-z]*).*/\1/p'); do
+for command in $(qgc --help | sed -nE 's/^  ([a-z0-9-]+) +[a-z].*/\1/p'); do
+    for word in "qgc $command" $(qgc "$command" --help | sed -nE 's/^  (-[-a-z0-9]*).*/\1/p'); do
         count=$((count + 1))
-        grep -qE -- "$word([^-a-z]|$)" "$1" && continue
+        grep -qE -- "$word([^-a-z0-9]|$)" "$1" && continue
         echo "$1 does not mention '$word' of qgc $command"
         missing=1
     done

@@ -1,0 +1,40 @@
+/* Judging a graph on data: against labels, or against another graph. */
+#ifndef QGC_EVAL_H
+#define QGC_EVAL_H
+
+#include "qgc/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qgc_eval_options {
+    const char *func;         /* NULL: "main" */
+    const char *labels;       /* file with one integer per sample, or NULL */
+    qgc_module *reference;    /* a graph with the same inputs, or NULL */
+    const qgc_engine *engine; /* for the graph that is judged; NULL: the reference interpreter */
+    size_t batch, limit;      /* as for calibration */
+    void (*progress)(void *user, size_t done, size_t total);
+    void *user;
+} qgc_eval_options;
+
+/* The first result is judged: scores, [samples, ...]. */
+typedef struct qgc_eval_report {
+    size_t samples;
+    bool has_labels;
+    size_t top1, top5; /* samples whose label has the highest score, or one of the five highest; of
+                          equal scores the earlier counts as higher, and a NaN as lowest */
+    bool has_reference;
+    size_t agree;        /* samples with the same highest score in both graphs */
+    double mse, max_abs; /* of all elements, as f32, against the reference's */
+    double psnr;         /* dB: 10 log10(max |reference|^2 / mse); infinity where they are equal */
+} qgc_eval_report;
+
+/* Memory does not grow with the number of samples. */
+QGC_API qgc_result qgc_module_eval(qgc_module *module, const char *path,
+                                   const qgc_eval_options *options, qgc_eval_report *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

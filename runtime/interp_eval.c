@@ -1,0 +1,218 @@
+#include "qgc/eval.h"
+
+#include "runtime/data.h"
+#include "runtime/interp.h"
+#include "runtime/interp_feed.h"
+#include "runtime/ref/ref.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct evaluator {
+    qgc_module *module;
+    const qgc_eval_options *options;
+    const qgc_func *func, *reference;
+    qgc_arena arena;
+    qgc_feed *feed;
+    qgc_data *labels;
+    qgc_eval_report report;
+    double squares, peak; /* sum of squared errors, largest |reference| */
+    size_t elements;
+} evaluator;
+
+static qgc_diag *diag_of(const evaluator *e)
+{
+    return &e->module->context->diag;
+}
+
+static double score(const qgc_tensor *t, size_t index)
+{
+    double value = qgc_get_f64(t, index);
+    return isnan(value) ? -INFINITY : value;
+}
+
+/* How many classes score higher than |label|; earlier ones win ties. */
+static size_t rank_of(const qgc_tensor *t, size_t first, size_t classes, size_t label)
+{
+    size_t higher = 0;
+    double own = score(t, first + label);
+    for (size_t c = 0; c < classes; c++) {
+        double other = score(t, first + c);
+        higher += other > own || (other == own && c < label);
+    }
+    return higher;
+}
+
+static size_t highest(const qgc_tensor *t, size_t first, size_t classes)
+{
+    size_t best = 0;
+    for (size_t c = 1; c < classes; c++)
+        if (score(t, first + c) > score(t, first + best))
+            best = c;
+    return best;
+}
+
+static qgc_result judge_labels(evaluator *e, const qgc_tensor *scores, size_t num, size_t classes)
+{
+    qgc_tensor labels;
+    size_t num_labels;
+    QGC_TRY(qgc_data_next_batch(e->labels, num, &labels, &num_labels));
+    if (num_labels != num)
+        return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT, "%s ends before the data does",
+                          e->options->labels);
+    for (size_t i = 0; i < num; i++) {
+        int64_t label = qgc_get_int(&labels, i);
+        if (label < 0 || (uint64_t)label >= classes)
+            return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT,
+                              "label %lld of sample %zu is not one of %zu classes",
+                              (long long)label, e->report.samples + i, classes);
+        size_t rank = rank_of(scores, i * classes, classes, (size_t)label);
+        e->report.top1 += rank < 1;
+        e->report.top5 += rank < 5;
+    }
+    return QGC_OK;
+}
+
+static void judge_errors(evaluator *e, const qgc_tensor *ours, const qgc_tensor *theirs, size_t num,
+                         size_t classes)
+{
+    for (size_t i = 0; i < num * classes; i++) {
+        double want = qgc_get_f64(theirs, i), error = qgc_get_f64(ours, i) - want;
+        e->squares += error * error;
+        e->peak = fmax(e->peak, fabs(want));
+        e->report.max_abs = fmax(e->report.max_abs, fabs(error));
+    }
+    for (size_t i = 0; i < num; i++)
+        e->report.agree +=
+            highest(ours, i * classes, classes) == highest(theirs, i * classes, classes);
+    e->elements += num * classes;
+}
+
+static qgc_result check_scores(const evaluator *e, const qgc_func *func, const qgc_tensor *scores,
+                               size_t num)
+{
+    size_t count = qgc_tensor_count(scores);
+    if (scores->rank && (size_t)scores->shape[0] == num && count)
+        return QGC_OK;
+    return qgc_report(diag_of(e), func->loc, QGC_D_BAD_INPUT,
+                      "the first result of @%s is %s[%s], expected scores of %zu samples",
+                      func->name->data, qgc_dtype_name(scores->dtype),
+                      qgc_shape_text(&e->module->context->arena, scores->rank, scores->shape), num);
+}
+
+static qgc_result judge_reference(evaluator *e, const qgc_tensor *inputs, const qgc_tensor *scores,
+                                  size_t num)
+{
+    qgc_tensor *theirs = QGC_NEW_ARRAY(&e->arena, qgc_tensor, e->reference->num_results);
+    QGC_TRY(qgc_interp_run(e->reference, inputs, theirs, NULL));
+    qgc_result result = check_scores(e, e->reference, &theirs[0], num);
+    if (result == QGC_OK && qgc_tensor_count(&theirs[0]) != qgc_tensor_count(scores))
+        result = qgc_report(diag_of(e), e->reference->loc, QGC_D_BAD_INPUT,
+                            "the graphs give %zu and %zu scores", qgc_tensor_count(scores),
+                            qgc_tensor_count(&theirs[0]));
+    if (result == QGC_OK)
+        judge_errors(e, scores, &theirs[0], num, qgc_tensor_count(scores) / num);
+    for (uint32_t i = 0; i < e->reference->num_results; i++)
+        qgc_tensor_destroy(&theirs[i]);
+    return result;
+}
+
+static qgc_result judge(evaluator *e, const qgc_tensor *inputs, const qgc_tensor *scores,
+                        size_t num)
+{
+    QGC_TRY(check_scores(e, e->func, scores, num));
+    if (e->labels)
+        QGC_TRY(judge_labels(e, scores, num, qgc_tensor_count(scores) / num));
+    return e->reference ? judge_reference(e, inputs, scores, num) : QGC_OK;
+}
+
+static qgc_result run_batch(evaluator *e, const qgc_tensor *inputs, size_t num)
+{
+    qgc_tensor *outputs = QGC_NEW_ARRAY(&e->arena, qgc_tensor, e->func->num_results);
+    qgc_interp_options options = {.engine = e->options->engine};
+    QGC_TRY(qgc_interp_run(e->func, inputs, outputs, &options));
+    qgc_result result = judge(e, inputs, &outputs[0], num);
+    for (uint32_t i = 0; i < e->func->num_results; i++)
+        qgc_tensor_destroy(&outputs[i]);
+    return result;
+}
+
+static qgc_result run_all(evaluator *e)
+{
+    qgc_tensor *inputs = QGC_NEW_ARRAY(&e->arena, qgc_tensor, e->func->num_params);
+    size_t total = qgc_feed_end(e->feed) - qgc_feed_begin(e->feed), num;
+    do {
+        qgc_arena_mark mark = qgc_arena_get_mark(&e->arena);
+        QGC_TRY(qgc_feed_next(e->feed, inputs, &num));
+        if (num)
+            QGC_TRY(run_batch(e, inputs, num));
+        qgc_arena_reset(&e->arena, mark);
+        e->report.samples += num;
+        if (num && e->options->progress)
+            e->options->progress(e->options->user, e->report.samples, total);
+    } while (num);
+    return QGC_OK;
+}
+
+static qgc_result find_func(const qgc_module *module, const char *name, const qgc_func **out)
+{
+    qgc_context *context = module->context;
+    *out = qgc_module_find_func(module, qgc_context_name(context, name));
+    if (*out && (*out)->num_results)
+        return QGC_OK;
+    return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
+                      *out ? "@%s has no results" : "the module has no function @%s", name);
+}
+
+static bool is_list_of_integers(const qgc_data *data)
+{
+    if (qgc_data_num_arrays(data) != 1)
+        return false;
+    qgc_tensor t = qgc_data_array(data, 0).tensor;
+    return t.rank == 1 && qgc_dtype_get_kind(t.dtype) != QGC_FLOAT;
+}
+
+static qgc_result open_labels(evaluator *e)
+{
+    if (!e->options->labels)
+        return QGC_OK;
+    QGC_TRY(qgc_data_open(diag_of(e), e->options->labels, &e->labels));
+    if (!is_list_of_integers(e->labels))
+        return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT,
+                          "%s: expected labels, one list of integers", e->options->labels);
+    return qgc_data_seek(e->labels, qgc_feed_begin(e->feed));
+}
+
+static qgc_result evaluate(evaluator *e, const char *path)
+{
+    const char *name = e->options->func ? e->options->func : "main";
+    qgc_feed_options feed = {.batch = e->options->batch, .limit = e->options->limit};
+    QGC_TRY(find_func(e->module, name, &e->func));
+    if (e->options->reference)
+        QGC_TRY(find_func(e->options->reference, name, &e->reference));
+    QGC_TRY(qgc_feed_open(e->func, path, &feed, &e->feed));
+    QGC_TRY(open_labels(e));
+    qgc_form form = e->module->form;
+    if (form == QGC_FORM_ANNOTATED || form == QGC_FORM_PREPARED || form == QGC_FORM_CALIBRATED)
+        qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_JUDGES_FLOAT,
+                   "a graph of form %s computes the float graph's values: convert it first",
+                   qgc_form_name(form));
+    QGC_TRY(run_all(e));
+    e->report.has_labels = e->labels != NULL;
+    e->report.has_reference = e->reference != NULL;
+    e->report.mse = e->elements ? e->squares / (double)e->elements : 0;
+    e->report.psnr = e->report.mse > 0 ? 10 * log10(e->peak * e->peak / e->report.mse) : INFINITY;
+    return QGC_OK;
+}
+
+qgc_result qgc_module_eval(qgc_module *module, const char *path, const qgc_eval_options *options,
+                           qgc_eval_report *out)
+{
+    evaluator e = {.module = module, .options = options};
+    qgc_result result = evaluate(&e, path);
+    *out = e.report;
+    qgc_feed_close(e.feed);
+    qgc_data_close(e.labels);
+    qgc_arena_destroy(&e.arena);
+    return result;
+}

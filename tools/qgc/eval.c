@@ -1,0 +1,117 @@
+/* qgc eval: how good a graph is on data. */
+#include "calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double percent(size_t part, size_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_report(const qgc_eval_report *r)
+{
+    printf("samples      %zu\n", r->samples);
+    if (r->has_labels) {
+        printf("top-1        %.2f %%  (%zu)\n", percent(r->top1, r->samples), r->top1);
+        printf("top-5        %.2f %%  (%zu)\n", percent(r->top5, r->samples), r->top5);
+    }
+    if (!r->has_reference)
+        return;
+    printf("same top-1   %.2f %%  (%zu)\n", percent(r->agree, r->samples), r->agree);
+    printf("MSE          %.6g\nPSNR         %.2f dB\nmax error    %.6g\n", r->mse, r->psnr,
+           r->max_abs);
+}
+
+/* A limit in per cent, or a number; false where the option is malformed. */
+static bool read_limit(invocation *call, const char *option, double *out, bool *given)
+{
+    const char *text = get_option(call, option);
+    char *end;
+    *given = text != NULL;
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    if (text[0] && !*end && isfinite(*out))
+        return true;
+    qgc_context_usage_error(call->context, "%s %s: expected a number", option, text);
+    return false;
+}
+
+/* 1 where a limit is exceeded, 0 where all hold, -1: reported. */
+static int check_limits(invocation *call, const qgc_eval_report *r)
+{
+    double top1 = 0, psnr = 0;
+    bool has_top1, has_psnr;
+    if (!read_limit(call, "--min-top1", &top1, &has_top1) ||
+        !read_limit(call, "--min-psnr", &psnr, &has_psnr))
+        return -1;
+    if ((has_top1 && !r->has_labels) || (has_psnr && !r->has_reference)) {
+        qgc_context_usage_error(call->context, "--min-top1 needs --labels, --min-psnr --against");
+        return -1;
+    }
+    return (has_top1 && percent(r->top1, r->samples) < top1) || (has_psnr && r->psnr < psnr);
+}
+
+static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *reference,
+                           qgc_engine *engine, qgc_eval_report *out)
+{
+    progress bar;
+    progress_begin(call, &bar);
+    qgc_eval_options options = {.func = get_option(call, "--func"),
+                                .labels = get_option(call, "--labels"),
+                                .reference = reference,
+                                .engine = engine,
+                                .progress = bar.is_wanted ? progress_show : NULL,
+                                .user = &bar};
+    if (read_size(call, "--batch", &options.batch) != QGC_OK ||
+        read_size(call, "--limit", &options.limit) != QGC_OK)
+        return QGC_FAILED;
+    qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, out);
+    progress_end(&bar);
+    return result;
+}
+
+static qgc_result with_modules(invocation *call, qgc_module *module, qgc_module *reference,
+                               qgc_eval_report *out)
+{
+    qgc_engine *engine = NULL;
+    if (bind_symbols(call, module) != QGC_OK || create_engine(call, module, &engine) != QGC_OK)
+        return QGC_FAILED;
+    qgc_result result = evaluate(call, module, reference, engine, out);
+    qgc_engine_destroy(engine);
+    return result;
+}
+
+static qgc_result check_usage(invocation *call)
+{
+    if (!get_option(call, "--data"))
+        return qgc_context_usage_error(call->context, "qgc eval needs --data");
+    if (get_option(call, "--labels") || get_option(call, "--against"))
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "qgc eval needs --labels or --against");
+}
+
+int run_eval(invocation *call)
+{
+    const char *against = get_option(call, "--against");
+    qgc_eval_report report = {0};
+    if (check_usage(call) != QGC_OK)
+        return fail(call);
+    qgc_module *module = qgc_module_read(call->context, call->files[0]);
+    qgc_module *reference = against && module ? qgc_module_read(call->context, against) : NULL;
+    qgc_result result = module && (!against || reference)
+                            ? with_modules(call, module, reference, &report)
+                            : QGC_FAILED;
+    qgc_module_destroy(reference);
+    qgc_module_destroy(module);
+    if (result != QGC_OK)
+        return fail(call);
+    int exceeded = check_limits(call, &report);
+    if (exceeded < 0)
+        return fail(call);
+    print_report(&report);
+    flush_diagnostics(call);
+    return exceeded ? EXIT_LIMIT : EXIT_DONE;
+}

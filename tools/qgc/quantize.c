@@ -1,0 +1,77 @@
+/* qgc quantize: the whole road in one command. It is the pipelines and the calibration that the
+ * steps are, so the bytes are those of the piped steps. */
+#include "calibrate.h"
+
+#include <string.h>
+
+/* Before and after the data. */
+static const char PREPARE[] = "infer-shapes,canonicalize,const-fold,dce,fuse,annotate%s,prepare";
+static const char CONVERT[] = "convert%s,dce";
+static const char LOWER[] = "infer-shapes,partition{target=%s},lower-integer,infer-shapes";
+
+static qgc_result run_passes(qgc_module *module, const char *pipeline)
+{
+    qgc_pipeline_options options = {.verify_each = true};
+    return qgc_pipeline_run(module, pipeline, &options);
+}
+
+/* "{name=value}", or "" where the option is not given. The value must fit a pipeline's text. */
+static qgc_result pass_option(invocation *call, const char *option, const char *name, char *out,
+                              size_t size)
+{
+    const char *value = get_option(call, option);
+    out[0] = 0;
+    if (!value)
+        return QGC_OK;
+    if (!value[0] || strpbrk(value, ",{}= ") ||
+        snprintf(out, size, "{%s=%s}", name, value) >= (int)size)
+        return qgc_context_usage_error(call->context,
+                                       "%s %s: expected a name without blanks, commas and braces",
+                                       option, value);
+    return QGC_OK;
+}
+
+static qgc_result run_formatted(qgc_module *module, const char *format, const char *argument)
+{
+    char pipeline[4096];
+    const char *gap = strstr(format, "%s");
+    snprintf(pipeline, sizeof pipeline, "%.*s%s%s", (int)(gap - format), format, argument, gap + 2);
+    return run_passes(module, pipeline);
+}
+
+static qgc_result save_calibrated(invocation *call, qgc_module *module)
+{
+    const char *path = get_option(call, "--calibrated");
+    return path ? qgc_module_save(module, path) : QGC_OK;
+}
+
+static qgc_result quantize(invocation *call, qgc_module *module)
+{
+    char rules[2048], method[256];
+    const char *target = get_option(call, "--target"), *data = get_option(call, "--data");
+    if (pass_option(call, "--rules", "rules", rules, sizeof rules) != QGC_OK ||
+        pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
+        bind_symbols(call, module) != QGC_OK || run_formatted(module, PREPARE, rules) != QGC_OK ||
+        calibrate_module(call, module, data) != QGC_OK || save_calibrated(call, module) != QGC_OK)
+        return QGC_FAILED;
+    qgc_result result = run_formatted(module, CONVERT, method);
+    return result == QGC_OK && target ? run_formatted(module, LOWER, target) : result;
+}
+
+static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
+                                const char *directory)
+{
+    if (!get_option(call, "--data"))
+        return qgc_context_usage_error(call->context, "qgc quantize needs --data");
+    qgc_module *module = read_part(call, text, first_line, directory);
+    qgc_result result = module ? quantize(call, module) : QGC_FAILED;
+    if (result == QGC_OK)
+        result = write_module(module, get_option(call, "-o"));
+    qgc_module_destroy(module);
+    return result;
+}
+
+int run_quantize(invocation *call)
+{
+    return for_each_part(call, quantize_part);
+}
