@@ -7,14 +7,31 @@
 
 #include <string.h>
 
+/* Whether the mistake that was reported last explains one at |loc|: nothing is certain on a line
+ * where a token was left out or an expression was cut off. */
+static bool is_explained(const qgc_builder *b, qgc_loc loc)
+{
+    const qgc_diag *diag = &b->context->diag;
+    const qgc_diagnostic *last = diag->list.size ? &diag->list.data[diag->list.size - 1] : NULL;
+    if (!last || (last->id != QGC_D_TOO_DEEP && last->id != QGC_D_BAD_TOKEN) || !loc.source ||
+        last->loc.source != loc.source)
+        return false;
+    qgc_str text = qgc_source_get(diag->sources, loc.source)->text;
+    uint32_t from = loc.offset, to = last->loc.offset;
+    return !(from < to ? memchr(text.data + from, '\n', to - from)
+                       : memchr(text.data + to, '\n', from - to));
+}
+
 void qgc_build_error(qgc_builder *b, qgc_loc loc, qgc_diag_id id, const char *format, ...)
 {
+    b->failed = true;
+    if (is_explained(b, loc))
+        return;
     va_list args;
     va_start(args, format);
     const char *message = qgc_arena_vprintf(&b->context->arena, format, args);
     va_end(args);
     qgc_report(&b->context->diag, loc, id, "%s", message);
-    b->failed = true;
 }
 
 static const char *token_what(int kind)
@@ -32,6 +49,8 @@ static const char *token_what(int kind)
 void qgc_build_syntax_error(qgc_builder *b, int kind, const qgc_token *token)
 {
     const char *what = token_what(kind);
+    if (b->too_deep) /* the parser has lost its place */
+        return;
     if (what)
         qgc_build_error(b, token->loc, QGC_D_SYNTAX, "unexpected %s", what);
     else
@@ -40,7 +59,8 @@ void qgc_build_syntax_error(qgc_builder *b, int kind, const qgc_token *token)
 
 void qgc_build_too_deep(qgc_builder *b)
 {
-    qgc_build_error(b, QGC_NO_LOC, QGC_D_TOO_DEEP, "brackets nest too deep");
+    b->too_deep = true;
+    qgc_build_error(b, b->current, QGC_D_TOO_DEEP, "brackets nest too deep");
 }
 
 void qgc_build_parse_failure(qgc_builder *b)
@@ -49,10 +69,16 @@ void qgc_build_parse_failure(qgc_builder *b)
         qgc_build_error(b, QGC_NO_LOC, QGC_D_SYNTAX, "the text could not be parsed");
 }
 
+/* How many letters may differ for a name to be meant: short names all look alike. */
+static size_t num_typos(qgc_str found)
+{
+    return found.size < 3 ? 0 : found.size < 4 ? 1 : 2;
+}
+
 const char *qgc_did_you_mean(qgc_builder *b, qgc_str found, qgc_str (*candidate)(void *, size_t),
                              void *user, size_t num)
 {
-    size_t limit = found.size < 4 ? 1 : 2, best = limit + 1, ties = 0;
+    size_t best = num_typos(found) + 1, limit = best - 1, ties = 0;
     qgc_str name = {0};
     for (size_t i = 0; i < num; i++) {
         qgc_str other = candidate(user, i);
@@ -98,6 +124,9 @@ static qgc_str form_candidate(void *user, size_t i)
 
 void qgc_build_form(qgc_builder *b, const qgc_token *name)
 {
+    if (b->has_form)
+        qgc_build_error(b, name->loc, QGC_D_REDEFINED, "form is given twice");
+    b->has_form = true;
     if (!qgc_form_from_name(name->text, &b->module->form))
         qgc_build_error(b, name->loc, QGC_D_SYNTAX, "unknown form '%.*s'%s",
                         QGC_STR_ARG(name->text),
@@ -144,8 +173,10 @@ static bool build_param(qgc_builder *b, qgc_func *func, uint32_t index, const qg
 {
     qgc_name name;
     const qgc_type *type;
-    if (!qgc_build_name(b, pair->text, pair->loc, &name) || !qgc_build_type(b, pair->first, &type))
+    if (!qgc_build_name(b, pair->text, pair->loc, &name))
         return false;
+    if (!qgc_build_type(b, pair->first, &type))
+        type = NULL; /* uses of it stay silent */
     if (qgc_func_find_value(func, name)) {
         qgc_build_error(b, pair->loc, QGC_D_REDEFINED, "%%%s is defined twice", name->data);
         return false;
@@ -197,6 +228,13 @@ void qgc_build_func(qgc_builder *b, const qgc_token *name_token, qgc_ast_list pa
         qgc_decode_string(&b->context->diag, b->scratch, target->text, target->loc, &text))
         func->target = qgc_intern(&b->context->names, text);
     qgc_arena_reset(b->scratch, b->mark);
+}
+
+void qgc_build_unclosed_func(qgc_builder *b, const qgc_token *next)
+{
+    qgc_build_error(b, next->loc, QGC_D_SYNTAX, "expected '}' before this: @%s is not closed",
+                    b->func->name ? b->func->name->data : "?");
+    qgc_note(&b->context->diag, b->func->loc, "the function begins here");
 }
 
 void qgc_build_func_end(qgc_builder *b)
@@ -445,6 +483,12 @@ static void poison_results(qgc_builder *b, qgc_ast_list results)
     name_results(b, QGC_NEW_ARRAY(&b->module->arena, qgc_value, results.num), results);
 }
 
+void qgc_build_failed_statement(qgc_builder *b, qgc_ast_list results)
+{
+    poison_results(b, results);
+    qgc_arena_reset(b->scratch, b->mark);
+}
+
 /* The written types, or NULL where none are written. */
 static bool build_types(qgc_builder *b, statement *s, qgc_ast_list types, uint32_t num,
                         const qgc_type **out)
@@ -531,8 +575,7 @@ void qgc_build_statement(qgc_builder *b, qgc_ast_list results, const qgc_token *
 {
     statement s = {0};
     if (!find_op(b, op, &s)) {
-        poison_results(b, results);
-        qgc_arena_reset(b->scratch, b->mark);
+        qgc_build_failed_statement(b, results);
         return;
     }
     take_operands(b, &s, take_heads(b, &s, args.first));

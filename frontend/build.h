@@ -17,6 +17,9 @@ typedef struct qgc_builder {
     bool opened_weights;
     qgc_arena *scratch; /* emptied after each statement */
     qgc_arena_mark mark;
+    qgc_loc current; /* the token that is being parsed */
+    bool has_form;
+    bool too_deep; /* brackets nested beyond the parser's stack: reported */
     bool failed;
 } qgc_builder;
 
@@ -40,7 +43,11 @@ void qgc_build_stats(qgc_builder *b, const qgc_token *func, const qgc_token *val
 qgc_token qgc_build_target(qgc_builder *b, const qgc_token *word, const qgc_token *name);
 void qgc_build_func(qgc_builder *b, const qgc_token *name, qgc_ast_list params,
                     qgc_ast_list results, const qgc_token *target);
+/* |next| begins a function while another one is open. */
+void qgc_build_unclosed_func(qgc_builder *b, const qgc_token *next);
 void qgc_build_func_end(qgc_builder *b);
+/* A statement that does not parse: its results are known, but have no type. */
+void qgc_build_failed_statement(qgc_builder *b, qgc_ast_list results);
 void qgc_build_statement(qgc_builder *b, qgc_ast_list results, const qgc_token *op,
                          qgc_ast_list args, const qgc_ast *attrs, qgc_ast_list types,
                          const qgc_token *scope);

@@ -290,10 +290,33 @@ static bool build_string(qgc_builder *b, const qgc_ast *ast, qgc_attr *out)
     return true;
 }
 
-static bool build_word(qgc_builder *b, const qgc_ast *ast, qgc_attr *out)
+/* The |i|th of "a|b|c"; empty behind the last. */
+static qgc_str word_at(void *user, size_t i)
+{
+    const char *words = user;
+    while (i-- && *words) {
+        words += strcspn(words, "|");
+        words += *words == '|';
+    }
+    return (qgc_str){words, strcspn(words, "|")};
+}
+
+/* |words|: those of the row, or NULL where any word will do. Types are inferred while parsing, and
+ * hooks rely on words that exist. */
+static bool build_word(qgc_builder *b, const char *words, const qgc_ast *ast, qgc_attr *out)
 {
     if (ast->kind != QGC_AST_IDENT)
         return expected(b, ast, "a word");
+    size_t num = 0;
+    bool found = !words;
+    for (qgc_str word; words && (word = word_at((void *)words, num)).size; num++)
+        found |= qgc_str_equal(word, ast->text);
+    if (!found) {
+        qgc_build_error(b, ast->loc, QGC_D_BAD_ATTR, "'%.*s' is none of %s%s",
+                        QGC_STR_ARG(ast->text), words,
+                        qgc_did_you_mean(b, ast->text, word_at, (void *)words, num));
+        return false;
+    }
     *out = qgc_attr_from_name(QGC_ATTR_WORD, qgc_intern(&b->context->names, ast->text));
     return true;
 }
@@ -318,7 +341,7 @@ bool qgc_build_attr(qgc_builder *b, const qgc_attr_spec *row, const qgc_ast *ast
     case QGC_ATTR_STRING:
         return build_string(b, ast, out);
     case QGC_ATTR_WORD:
-        return build_word(b, ast, out);
+        return build_word(b, row->words, ast, out);
     case QGC_ATTR_DTYPE:
         return build_dtype(b, ast->text, ast->loc, &out->dtype);
     case QGC_ATTR_INTS:
@@ -426,5 +449,5 @@ bool qgc_build_free_attr(qgc_builder *b, qgc_str name, const qgc_ast *ast, qgc_a
     if (qgc_str_equal(ast->text, qgc_str_from("true")) ||
         qgc_str_equal(ast->text, qgc_str_from("false")))
         return build_bool(b, ast, out);
-    return build_word(b, ast, out);
+    return build_word(b, NULL, ast, out);
 }

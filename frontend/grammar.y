@@ -78,6 +78,7 @@ statements ::= .
 statements ::= statements statement.
 statement ::= NEWLINE.
 statement ::= error NEWLINE.
+statement ::= results(R) EQUAL error NEWLINE.                { qgc_build_failed_statement(b, R); }
 statement ::= results(R) EQUAL IDENT(O) args(A) attrs(M) types(T) scope(S) NEWLINE. { qgc_build_statement(b, R, &O, A, M, T, &S); }
 statement ::= IDENT(O) args(A) attrs(M) types(T) scope(S) NEWLINE.  { qgc_build_statement(b, (qgc_ast_list){0}, &O, A, M, T, &S); }
 

@@ -132,8 +132,11 @@ qgc_token qgc_lex(qgc_lexer *lexer)
     if (token.kind == QGC_TOK_LBRACE && lexer->in_func_header && lexer->depth == 0) {
         lexer->in_func_header = false; /* the lines of the body count */
         lexer->opened_body = true;
+        lexer->in_body = true;
         return emit(lexer, token);
     }
+    if (token.kind == QGC_TOK_RBRACE && lexer->depth == 0)
+        lexer->in_body = false;
     track_brackets(lexer, token.kind);
     return emit(lexer, token);
 }

@@ -21,6 +21,7 @@ typedef struct qgc_lexer {
     int depth;                          /* of brackets in which line ends do not matter */
     bool in_func_header;                /* from `func` to its body's brace */
     bool opened_body;                   /* the previous token is that brace */
+    bool in_body;                       /* from that brace to the one that closes it */
     qgc_token previous;
     qgc_token pending; /* kind 0: none */
     bool failed;       /* a bad token was reported */

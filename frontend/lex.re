@@ -69,6 +69,8 @@ qgc_token qgc_lex_raw(qgc_lexer *lexer)
         "|"                 { return make(lexer, QGC_TOK_PIPE, start); }
         "?"                 { return make(lexer, QGC_TOK_QUESTION, start); }
         ["] ([^"\\\n\x00] | "\\" [^\n\x00])*  { bad_token(lexer, start, "unterminated string"); return make(lexer, QGC_TOK_STRING, start); }
+        [%@] ["] ([^"\\\n\x00] | "\\" [^\n\x00])*  { bad_token(lexer, start, "unterminated name"); continue; }
+        [\x80-\xff]+        { bad_token(lexer, start, "unexpected character"); continue; }
         *                   { bad_token(lexer, start, "unexpected character"); continue; }
         */
     }

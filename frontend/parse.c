@@ -5,11 +5,20 @@
 #include "frontend/grammar.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Lemon's generated entry points. */
 void *qgc_grammarAlloc(void *(*allocate)(size_t), qgc_builder *b);
 void qgc_grammarFree(void *parser, void (*release)(void *));
 void qgc_grammar(void *parser, int kind, qgc_token token);
+
+/* A function begins inside another one: closes that first, so that both are checked. */
+static void close_func(qgc_builder *b, void *parser, qgc_token token)
+{
+    qgc_build_unclosed_func(b, &token);
+    qgc_grammar(parser, QGC_TOK_RBRACE, token);
+    qgc_grammar(parser, QGC_TOK_NEWLINE, token);
+}
 
 static void run(qgc_builder *b, qgc_lexer *lexer, int start)
 {
@@ -19,6 +28,9 @@ static void run(qgc_builder *b, qgc_lexer *lexer, int start)
     qgc_grammar(parser, start, token);
     do {
         token = qgc_lex(lexer);
+        b->current = token.loc;
+        if (token.kind == QGC_TOK_FUNC && lexer->in_body && b->func)
+            close_func(b, parser, token);
         qgc_grammar(parser, token.kind, token);
     } while (token.kind);
     qgc_grammarFree(parser, free);
@@ -27,12 +39,14 @@ static void run(qgc_builder *b, qgc_lexer *lexer, int start)
 
 static qgc_lexer make_lexer(qgc_context *context, uint32_t source, qgc_syntax syntax)
 {
+    static const char MARK[] = "\xef\xbb\xbf"; /* some editors put it before UTF-8 */
     qgc_str text = qgc_source_get(&context->sources, source)->text;
+    bool is_marked = text.size >= 3 && memcmp(text.data, MARK, 3) == 0;
     return (qgc_lexer){.diag = &context->diag,
                        .syntax = syntax,
                        .source = source,
                        .start = text.data,
-                       .cursor = text.data,
+                       .cursor = text.data + (is_marked ? 3 : 0),
                        .limit = text.data + text.size};
 }
 
