@@ -10,6 +10,7 @@ typedef struct former {
     qgc_arena *scratch;
     uint32_t *stages;  /* per node id; of an island's nodes: its stage; else what is behind it */
     uint32_t *parents; /* union-find over islands */
+    uint32_t *rings;   /* the next island of the same region; the last one leads to the first */
     qgc_map indices;   /* island -> (void *)(1 + index) */
     uint32_t *marks;   /* per node id: round in which a search came by */
     uint32_t round;
@@ -37,6 +38,11 @@ static void join(former *f, uint32_t a, uint32_t b)
 {
     a = find(f, a);
     b = find(f, b);
+    if (a == b)
+        return;
+    uint32_t behind = f->rings[a];
+    f->rings[a] = f->rings[b];
+    f->rings[b] = behind;
     f->parents[a < b ? b : a] = a < b ? a : b;
 }
 
@@ -138,25 +144,29 @@ static uint32_t region_of(former *f, const qgc_node *node)
     return island ? find(f, index_of(f, island)) : UINT32_MAX;
 }
 
-/* Puts |node| on the search's stack, with its whole region. */
-static void push(former *f, qgc_node *node)
+static void push_node(former *f, qgc_node *node)
 {
     if (f->marks[node->id] == f->round)
         return;
-    uint32_t region = region_of(f, node);
     f->marks[node->id] = f->round;
     qgc_vec_push(f->scratch, &f->stack, node);
-    for (size_t i = 0; region != UINT32_MAX && i < f->islands->size; i++) {
+}
+
+/* Puts |node| on the search's stack, with its whole region. */
+static void push(former *f, qgc_node *node)
+{
+    uint32_t region = region_of(f, node), i = region;
+    if (f->marks[node->id] == f->round)
+        return;
+    push_node(f, node);
+    if (region == UINT32_MAX)
+        return;
+    do {
         const qgc_view *view = &f->islands->data[i]->view;
-        if (find(f, (uint32_t)i) != region)
-            continue;
-        for (uint32_t n = 0; n < view->num_nodes; n++) {
-            if (f->marks[view->nodes[n]->id] == f->round)
-                continue;
-            f->marks[view->nodes[n]->id] = f->round;
-            qgc_vec_push(f->scratch, &f->stack, view->nodes[n]);
-        }
-    }
+        for (uint32_t n = 0; n < view->num_nodes; n++)
+            push_node(f, view->nodes[n]);
+        i = f->rings[i];
+    } while (i != region);
 }
 
 /* Looks at the users of |value|, those behind dequantizes too. |direct|: |value| is from region
@@ -180,25 +190,29 @@ static bool reaches(former *f, const qgc_value *value, bool direct, uint32_t fro
     return false;
 }
 
+static bool leaves_and_returns(former *f, const qgc_node *node, bool direct, uint32_t from,
+                               uint32_t to)
+{
+    for (uint32_t r = 0; r < node->num_results; r++)
+        if (reaches(f, &node->results[r], direct, from, to))
+            return true;
+    return false;
+}
+
 static bool has_way_around(former *f, uint32_t from, uint32_t to)
 {
+    uint32_t i = from;
     f->round++;
     f->stack.size = 0;
-    for (size_t i = 0; i < f->islands->size; i++) {
+    do {
         const qgc_view *view = &f->islands->data[i]->view;
-        if (find(f, (uint32_t)i) != from)
-            continue;
-        const qgc_node *last = view->nodes[view->num_nodes - 1];
-        for (uint32_t r = 0; r < last->num_results; r++)
-            if (reaches(f, &last->results[r], true, from, to))
-                return true;
-    }
-    while (f->stack.size) {
-        qgc_node *node = f->stack.data[--f->stack.size];
-        for (uint32_t r = 0; r < node->num_results; r++)
-            if (reaches(f, &node->results[r], false, from, to))
-                return true;
-    }
+        if (leaves_and_returns(f, view->nodes[view->num_nodes - 1], true, from, to))
+            return true;
+        i = f->rings[i];
+    } while (i != from);
+    while (f->stack.size)
+        if (leaves_and_returns(f, f->stack.data[--f->stack.size], false, from, to))
+            return true;
     return false;
 }
 
@@ -235,8 +249,9 @@ uint32_t qgc_regions_form(qgc_func *func, qgc_islands *islands, qgc_map *owners,
     f.stages = QGC_NEW_ARRAY(scratch, uint32_t, num_nodes);
     f.marks = QGC_NEW_ARRAY(scratch, uint32_t, num_nodes);
     f.parents = QGC_NEW_ARRAY(scratch, uint32_t, islands->size);
+    f.rings = QGC_NEW_ARRAY(scratch, uint32_t, islands->size);
     for (size_t i = 0; i < islands->size; i++) {
-        f.parents[i] = (uint32_t)i;
+        f.parents[i] = f.rings[i] = (uint32_t)i;
         *qgc_map_at(&f.indices, islands->data[i]) = (void *)(uintptr_t)(i + 1);
     }
     find_stages(&f);

@@ -104,6 +104,7 @@ static qgc_value *copy_value(extractor *x, qgc_value *value)
 
 static void build_func(extractor *x, qgc_name name, qgc_name target)
 {
+    QGC_ASSERT(x->nodes.size, "region %u is empty", x->region);
     qgc_loc loc = x->nodes.data[0]->loc;
     x->to = qgc_func_create(x->from->module, name, (uint32_t)x->inputs.size,
                             (uint32_t)x->outputs.size, loc);

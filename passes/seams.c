@@ -218,6 +218,7 @@ static bool may_be_empty(const qgc_node *node)
     if (node->op != QGC_OP_MAX_POOL)
         return false;
     uint32_t num = qgc_node_list_size(node, "kernel");
+    QGC_ASSERT(num, "rule max_pool_c1");
     bool dilated = false, padded = qgc_node_word(node, "auto_pad") != QGC_PAD_NONE;
     for (uint32_t i = 0; i < num; i++)
         dilated |= qgc_node_int_at(node, "dilation", i) > 1;

@@ -176,6 +176,7 @@ bool qgc_view_count(const qgc_view *view, qgc_arena *arena, qgc_view_counts *out
         done = count_axes(view, arena, out, why);
     if (!done)
         return false;
+    QGC_ASSERT(out->counts, "%s", qgc_node_op(view->op)->mnemonic);
     float m;
     size_t num = 1;
     for (uint32_t i = 0; i < out->rank; i++)
