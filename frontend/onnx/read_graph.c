@@ -3,6 +3,8 @@
 
 #include "runtime/tensor.h"
 
+#include <string.h>
+
 static const char *quoted(qgc_onnx_reader *reader, const char *text)
 {
     return qgc_quoted(reader->arena, qgc_str_from(text ? text : ""));
@@ -38,12 +40,14 @@ static qgc_result convert_dim(qgc_onnx_reader *reader, const char *value,
 {
     *out = (qgc_onnx_dim){.kind = QGC_ONNX_ANY};
     if (proto->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+        if (proto->dim_value == -1) /* some writers mean: not known */
+            return QGC_OK;
         if (proto->dim_value < 0)
             return qgc_onnx_malformed(reader, "value %s has a dimension of %lld", value,
                                       (long long)proto->dim_value);
         *out = (qgc_onnx_dim){.kind = QGC_ONNX_NUMBER, .number = proto->dim_value};
     } else if (proto->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-               proto->dim_param[0]) {
+               proto->dim_param[0] && strcmp(proto->dim_param, "?") != 0) {
         *out = (qgc_onnx_dim){.kind = QGC_ONNX_NAMED, .name = qgc_str_from(proto->dim_param)};
     }
     return QGC_OK;

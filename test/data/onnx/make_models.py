@@ -99,7 +99,7 @@ def good():
                    [X], [value("y", ["N", 8])], [weights, bias])
     yield "linear", model(linear)
     yield "names", model(graph([node("Relu", ["a b"], ["/t.1"]), node("Relu", ["/t.1"], ["y\"\n"])],
-                               [value("a b", ["batch size", "2*k", None])], [value("y\"\n", [None])]))
+                               [value("a b", ["batch size", "2*k", -1])], [value("y\"\n", ["?"])]))
     then = graph([node("Neg", ["x"], ["t"])], outputs=[value("t", [None])])
     other = graph([node("Abs", ["x"], ["t"])], outputs=[value("t", [None])])
     condition = tensor("c", [], [True], BOOL)
@@ -145,7 +145,7 @@ def hostile():
     yield "overflow", one(node("Add", ["x", "w"], ["y"]), [tensor("w", [1 << 40, 1 << 40], b"\0" * 16)])
     yield "overflow_hidden", one(node("Add", ["x", "w"], ["y"]), [tensor("w", [0, 1 << 40, 1 << 40], b"")])
     yield "input_too_large", one(relu, inputs=[value("x", [1 << 40, 1 << 40])])
-    yield "input_negative", one(relu, inputs=[value("x", [-1])])
+    yield "input_negative", one(relu, inputs=[value("x", [-2])])
     yield "high_rank", one(node("Add", ["x", "w"], ["y"]), [tensor("w", [1] * 9, [1.0])])
     yield "cycle", model(graph([node("Add", ["x", "b"], ["a"], "one"), node("Relu", ["a"], ["b"], "two")], [X],
                                [value("b", ["N", 4])]))
