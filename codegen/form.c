@@ -43,6 +43,30 @@ static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const la
             to[x * t->w + c * t->c] = from[x * f->w + c * f->c] ^ flip;
 }
 
+void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
+{
+    uint32_t spatial = type->rank - 2;
+    out_shape[0] = type->dims[0].value;
+    out_shape[1] = type->dims[1].value;
+    out_shape[2] = spatial == 2 ? type->dims[2].value : 1;
+    out_shape[3] = type->dims[type->rank - 1].value;
+}
+
+void qgc_fill_border(const qgc_buffer *b, uint8_t *data)
+{
+    size_t width = (size_t)(b->w * b->c), left = (size_t)(b->border.left * b->c);
+    size_t row = left + width + (size_t)(b->border.right * b->c);
+    for (int64_t n = 0; n < b->n; n++) {
+        memset(data, b->border_value, row * (size_t)b->border.top + left);
+        data += row * (size_t)b->border.top + left + width;
+        for (int64_t y = 1; y < b->h; y++, data += row)
+            memset(data, b->border_value, row - width);
+        size_t rest = row - width - left + row * (size_t)b->border.bottom;
+        memset(data, b->border_value, rest);
+        data += rest;
+    }
+}
+
 void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
                      uint8_t *to_data)
 {
@@ -53,12 +77,9 @@ void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc
         return;
     }
     int64_t shape[4];
-    for (int i = 0; i < 4; i++)
-        shape[i] = type->dims[i].value;
+    qgc_nchw_shape(type, shape);
     layout f = get_layout(from, shape), t = get_layout(to, shape);
-    const qgc_border *b = &to->border;
-    if (b->top || b->left || b->bottom || b->right)
-        memset(to_data, to->border_value, to->bytes);
+    qgc_fill_border(to, to_data);
     for (int64_t n = 0; n < shape[0]; n++)
         for (int64_t y = 0; y < shape[2]; y++)
             copy_row(from_data + f.first + n * f.n + y * f.h, &f,

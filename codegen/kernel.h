@@ -3,6 +3,7 @@
 #define QGC_CODEGEN_KERNEL_H
 
 #include "base/str.h"
+#include "qgc/base.h"
 
 typedef enum qgc_kernel_kind {
 #define QGC_KERNEL(id, name, planner, emitter) QGC_KERNEL_##id,
@@ -24,25 +25,43 @@ typedef struct qgc_kernel {
     const void **constants;
 } qgc_kernel;
 
-/* Integer epilogue: clamp(rne(f32(acc) * multiplier[c] + bias[c]) + zero_point, lo, hi), stored as
- * u8. (A signed output is stored with 128 added to value, zero point and bounds.) */
+/* Integer epilogue: clamp(rne(f32(acc) * multiplier[c] + ... + bias[c]) + zero_point, lo, hi),
+ * stored as u8. (A signed output is stored with 128 added to value, zero point and bounds.) */
 typedef struct qgc_epilogue {
-    bool has_bias; /* of the float kind; an integer bias stands in the accumulator's start */
+    bool has_bias;   /* of the float kind; an integer bias stands in the accumulator's start */
+    bool has_addend; /* + f32(addend - addend_zero_point) * addend_multiplier[c] before the bias */
+    bool is_small;   /* proved: the rounded sum is within +-2^30 */
+    bool has_nan;    /* not excluded: infinities of both signs may meet */
+    int32_t addend_zero_point;
     int32_t zero_point, lo, hi;
 } qgc_epilogue;
 
-/* Dense convolution of NHWC u8 by s8 weights; linear and matmul are the case of one pixel per row.
+/* Where a kernel's pixels lie in a buffer, in bytes: the first one; the next image, row, pixel. */
+typedef struct qgc_pixels {
+    int64_t first, image, row, pixel;
+} qgc_pixels;
+
+/* The channel, within its block, of lane |l| of vector |v|. Blocks of two and four vectors are
+ * stored through the in-lane packs of x86: the order in which those give natural order. */
+static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32_t v, uint32_t l)
+{
+    if (vectors == 2 || vectors == 4)
+        return 4 * vectors * (l / 4) + 4 * v + l % 4;
+    return (int64_t)v * lanes + l;
+}
+
+/* Dense convolution of NHWC u8 by s8 weights; linear and matmul are the case of one row.
  *
- * out[r][x][o] = epilogue(start[o] + sum over runs t, bytes k of in[r][x][t][k] * w[o][t][k])
+ * out[p][o] = epilogue(start[o] + sum over runs t, bytes k of in[p][t][k] * w[o][t][k])
  *
  * A run is what lies contiguous in the input for one kernel row: kernel_w * channels bytes where
- * the dilation is 1, else channels bytes for each tap. The input's border holds the zero point. */
+ * the dilation is 1, else channels bytes for each tap. The input's border holds the zero point.
+ * With groups, all of it for each group: out_c channels from group_bytes of the input. */
 typedef struct qgc_conv_kernel {
-    qgc_kernel base; /* units: output rows, images * out_h */
-    int64_t rows_per_image;
-    int64_t out_w, out_c;
-    int64_t in_image, in_row, in_pixel; /* bytes: next image; next output row; next output pixel */
-    int64_t out_row, out_pixel;         /* bytes; images lie one after the other */
+    qgc_kernel base; /* units: tiles of output pixels, of all images, balanced */
+    int64_t images, out_h, out_w, out_c;
+    qgc_pixels in, out, addend; /* of the output's pixels; in: their first taps */
+    int64_t groups, group_bytes;
     int64_t num_runs;
     const int64_t *run_offsets; /* bytes from the pixel's first tap */
     int64_t run_steps;          /* 4-byte steps of each run: ceil(bytes / 4) */
@@ -51,14 +70,44 @@ typedef struct qgc_conv_kernel {
     uint32_t tile_pixels;  /* most pixels of a register tile */
 } qgc_conv_kernel;
 
-/* Its constants: weights s8 [block][run][step][lane of the block][4]; the accumulator's start i32,
- * multipliers f32 and bias f32 (NULL without one), each padded to whole blocks. */
+/* Constants of kernels with an epilogue. Weights s8, of conv: [group][block][run][step][vector]
+ * [lane][4]; the accumulator's start i32, multipliers f32, bias and addend multipliers f32 (NULL
+ * without one), per group padded to whole vectors, in the blocks' order of channels. */
 enum {
     QGC_CONV_WEIGHTS,
     QGC_CONV_START,
     QGC_CONV_MULTIPLIERS,
     QGC_CONV_BIAS,
+    QGC_CONV_ADDEND_MULTIPLIERS,
     QGC_CONV_NUM_CONSTANTS
 };
+
+/* Elementwise requantize over rank nested loops, outermost first. */
+enum { QGC_MAP_MAX_DIMS = 8, QGC_MAP_MAX_TERMS = 4 };
+
+typedef struct qgc_map_operand {
+    qgc_dtype dtype;                   /* as stored */
+    int64_t first;                     /* bytes */
+    int64_t strides[QGC_MAP_MAX_DIMS]; /* bytes; the innermost 0 or one element */
+} qgc_map_operand;
+
+typedef struct qgc_map_kernel {
+    qgc_kernel base; /* units: rows of the innermost loop; of one loop alone: QGC_MAP_BLOCK elements
+                      */
+    uint32_t rank;
+    int64_t dims[QGC_MAP_MAX_DIMS];
+    uint32_t num_terms;
+    /* Inputs of the step in this order, as far as they are there: terms, multipliers, c. */
+    qgc_map_operand terms[QGC_MAP_MAX_TERMS], multipliers, c, out;
+    int64_t term_zero_points[QGC_MAP_MAX_TERMS];
+    int64_t multiplier_step;     /* bytes, from one term's to the next's */
+    bool has_multipliers, has_c; /* as inputs; else: */
+    float multiplier_values[QGC_MAP_MAX_TERMS], c_value;
+    float before; /* zp_first: what the sum starts from */
+    bool has_before;
+    qgc_epilogue epilogue;
+} qgc_map_kernel;
+
+enum { QGC_MAP_BLOCK = 4096 };
 
 #endif

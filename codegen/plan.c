@@ -1,13 +1,11 @@
-/* Makes and prints plans. What a generated kernel can do is decided in plan_conv.c; everything else
+/* Makes plans. What a generated kernel can do is decided in plan_<kernel>.c; everything else
  * becomes a REF step, with the reason. */
 #include "codegen/plan.h"
 
 #include "codegen/planner.h"
+#include "codegen/product.h"
 
 #include <string.h>
-
-/* Room behind each buffer that vector loads may touch. */
-enum { SLACK = 64, ALIGN = 64 };
 
 static qgc_buffer *add_buffer(qgc_planner *p, const qgc_value *value, qgc_buffer_form form)
 {
@@ -78,10 +76,23 @@ static void add_form_step(qgc_planner *p, qgc_buffer *from, qgc_buffer *to)
     step->outputs[0] = to;
 }
 
-qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
+static qgc_buffer *find_plain(qgc_planner *p, const qgc_value *value)
 {
     qgc_border none = {0};
-    qgc_buffer *buffer = find_buffer(p, value, QGC_BUFFER_PLAIN, &none, 0);
+    return find_buffer(p, value, QGC_BUFFER_PLAIN, &none, 0);
+}
+
+static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why);
+
+qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
+{
+    const qgc_node *put_off = value->def ? qgc_map_get(&p->put_off, value->def) : NULL;
+    if (put_off) {
+        const char *why = qgc_map_get(&p->reasons, put_off);
+        *qgc_map_at(&p->put_off, put_off) = NULL;
+        plan_ref(p, put_off, why ? why : "");
+    }
+    qgc_buffer *buffer = find_plain(p, value);
     if (buffer)
         return buffer;
     qgc_buffer *from = any_buffer(p, value);
@@ -123,12 +134,13 @@ qgc_buffer *qgc_planner_rows(qgc_planner *p, const qgc_value *value)
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                                  uint8_t border_value)
 {
-    const qgc_type *type = value->type;
+    int64_t shape[4];
     qgc_buffer *b = add_buffer(p, value, QGC_BUFFER_NHWC);
-    b->n = type->dims[0].value;
-    b->c = type->dims[1].value;
-    b->h = type->dims[2].value;
-    b->w = type->dims[3].value;
+    qgc_nchw_shape(value->type, shape);
+    b->n = shape[0];
+    b->c = shape[1];
+    b->h = shape[2];
+    b->w = shape[3];
     b->border = border;
     b->border_value = border_value;
     size_t rows = (size_t)(b->h + border.top + border.bottom);
@@ -139,19 +151,58 @@ qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_bor
     return b;
 }
 
+static bool covers(const qgc_border *a, const qgc_border *b)
+{
+    return a->top >= b->top && a->left >= b->left && a->bottom >= b->bottom && a->right >= b->right;
+}
+
+bool qgc_border_is_empty(const qgc_border *b)
+{
+    return !(b->top || b->left || b->bottom || b->right);
+}
+
+qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
+                                  uint8_t border_value)
+{
+    for (size_t i = 0; i < p->plan->buffers.size; i++) {
+        qgc_buffer *b = p->plan->buffers.data[i];
+        if (b->value == value && b->form == QGC_BUFFER_NHWC && covers(&b->border, &border) &&
+            (qgc_border_is_empty(&border) || b->border_value == border_value))
+            return b;
+    }
+    return NULL;
+}
+
 qgc_buffer *qgc_planner_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                              uint8_t border_value)
 {
-    qgc_buffer *found = find_buffer(p, value, QGC_BUFFER_NHWC, &border, border_value);
+    qgc_buffer *found = qgc_planner_find_nhwc(p, value, border, border_value);
     if (found)
         return found;
     qgc_border none = {0};
-    qgc_buffer *from = find_buffer(p, value, QGC_BUFFER_NHWC, &none, 0);
+    qgc_buffer *from = qgc_planner_find_nhwc(p, value, none, 0);
     if (!from)
         from = qgc_planner_plain(p, value);
     qgc_buffer *buffer = qgc_planner_new_nhwc(p, value, border, border_value);
     add_form_step(p, from, buffer);
     return buffer;
+}
+
+void qgc_planner_fill_border(qgc_planner *p, qgc_buffer *buffer)
+{
+    if (qgc_border_is_empty(&buffer->border))
+        return;
+    qgc_step *step = qgc_planner_add_step(p, QGC_STEP_BORDER, 0, 1);
+    step->outputs[0] = buffer;
+}
+
+qgc_pixels qgc_buffer_pixels(const qgc_buffer *b, const qgc_border *border)
+{
+    qgc_pixels l = {.pixel = b->c};
+    l.row = (b->w + b->border.left + b->border.right) * b->c;
+    l.image = (b->h + b->border.top + b->border.bottom) * l.row;
+    l.first = (b->border.top - border->top) * l.row + (b->border.left - border->left) * l.pixel;
+    return l;
 }
 
 static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why)
@@ -182,14 +233,31 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
 void qgc_planner_take(qgc_planner *p, const qgc_node *node)
 {
     *qgc_map_at(&p->done, node) = (void *)node;
+    *qgc_map_at(&p->put_off, node) = NULL;
 }
 
 void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size)
 {
     size_t bytes;
     QGC_ASSERT(qgc_checked_mul(num, size, &bytes), "%zu * %zu constants", num, size);
-    uintptr_t address = (uintptr_t)qgc_arena_alloc(&p->plan->arena, bytes + ALIGN);
-    return (void *)((address + ALIGN - 1) / ALIGN * ALIGN);
+    uintptr_t address = (uintptr_t)qgc_arena_alloc(&p->plan->arena, bytes + QGC_VECTOR_BYTES);
+    return (void *)((address + QGC_VECTOR_BYTES - 1) / QGC_VECTOR_BYTES * QGC_VECTOR_BYTES);
+}
+
+void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why)
+{
+    *qgc_map_at(&p->reasons, node) = (void *)(uintptr_t)why;
+}
+
+/* A sum that one requantize ends is planned with it: only there all of its terms exist. */
+static bool is_put_off(const qgc_node *node)
+{
+    static const qgc_opcode sums[] = {QGC_OP_INT_CONV1D, QGC_OP_INT_CONV2D, QGC_OP_INT_LINEAR,
+                                      QGC_OP_INT_MATMUL, QGC_OP_INT_SUM,    QGC_OP_INT_SUM_POOL};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (node->op == sums[i])
+            return qgc_epilogue_of(node) != NULL;
+    return false;
 }
 
 /* Asks the planners in turn; the last reason given is the most specific. */
@@ -216,74 +284,13 @@ static void plan_node(qgc_planner *p, const qgc_node *node)
         return;
     if (qgc_map_get(&p->done, node))
         return;
+    if (is_put_off(node)) {
+        *qgc_map_at(&p->put_off, node) = (void *)(uintptr_t)node;
+        return;
+    }
     const char *why = plan_kernel(p, node);
     if (why)
         plan_ref(p, node, why);
-}
-
-/* ---- memory ---- */
-
-static void touch(qgc_buffer *buffer, uint32_t step)
-{
-    if (!buffer)
-        return;
-    if (buffer->first_step == UINT32_MAX)
-        buffer->first_step = step;
-    buffer->last_step = step;
-}
-
-static void find_lives(qgc_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->func->num_params; i++)
-        touch(plan->params[i], 0);
-    for (uint32_t s = 0; s < plan->steps.size; s++) {
-        qgc_step *step = plan->steps.data[s];
-        for (uint32_t i = 0; i < step->num_inputs; i++)
-            touch(step->inputs[i], s);
-        for (uint32_t i = 0; i < step->num_outputs; i++)
-            touch(step->outputs[i], s);
-    }
-    for (uint32_t i = 0; i < plan->func->num_results; i++)
-        touch(plan->results[i], (uint32_t)plan->steps.size);
-}
-
-static bool lives_meet(const qgc_buffer *a, const qgc_buffer *b)
-{
-    return a->first_step <= b->last_step && b->first_step <= a->last_step;
-}
-
-static size_t span(const qgc_buffer *b)
-{
-    return (b->bytes + SLACK + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-/* First fit in the order of making: the lowest offset where no living buffer lies. */
-static void place(qgc_plan *plan, size_t index)
-{
-    qgc_buffer *b = plan->buffers.data[index];
-    bool moved = true;
-    b->offset = 0;
-    while (moved) {
-        moved = false;
-        for (size_t i = 0; i < index; i++) {
-            const qgc_buffer *o = plan->buffers.data[i];
-            bool overlap = b->offset < o->offset + span(o) && o->offset < b->offset + span(b);
-            if (o->data || !overlap || !lives_meet(b, o))
-                continue;
-            b->offset = o->offset + span(o);
-            moved = true;
-        }
-    }
-    if (b->offset + span(b) > plan->arena_bytes)
-        plan->arena_bytes = b->offset + span(b);
-}
-
-static void place_all(qgc_plan *plan)
-{
-    find_lives(plan);
-    for (size_t i = 0; i < plan->buffers.size; i++)
-        if (!plan->buffers.data[i]->data)
-            place(plan, i);
 }
 
 /* ---- entry points ---- */
@@ -319,7 +326,7 @@ static void plan_body(qgc_planner *p)
     p->plan->results = QGC_NEW_ARRAY(arena, qgc_buffer *, func->num_results);
     for (uint32_t i = 0; i < func->num_results; i++)
         p->plan->results[i] = qgc_planner_plain(p, func->last->operands[i].value);
-    place_all(p->plan);
+    qgc_plan_place(p->plan);
 }
 
 qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)
@@ -331,7 +338,11 @@ qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)
     plan->arena = arena;
     plan->func = func;
     qgc_arena scratch = {0};
-    qgc_planner p = {.plan = plan, .target = target, .done = {.arena = &scratch}};
+    qgc_planner p = {.plan = plan,
+                     .target = target,
+                     .done = {.arena = &scratch},
+                     .put_off = {.arena = &scratch},
+                     .reasons = {.arena = &scratch}};
     plan_body(&p);
     qgc_arena_destroy(&scratch);
     if (!p.failed)
@@ -348,63 +359,4 @@ void qgc_plan_destroy(qgc_plan *plan)
         return;
     qgc_arena arena = plan->arena;
     qgc_arena_destroy(&arena);
-}
-
-/* ---- text ---- */
-
-static void print_buffer(const qgc_buffer *b, qgc_text *out)
-{
-    qgc_value_name_print(out, b->value->name);
-    static const char *const forms[] = {"", ".rows", ".nhwc"};
-    qgc_text_puts(out, forms[b->form]);
-    const qgc_border *r = &b->border;
-    if (r->top || r->left || r->bottom || r->right)
-        qgc_text_printf(out, "[border %lld,%lld,%lld,%lld = %u]", (long long)r->top,
-                        (long long)r->left, (long long)r->bottom, (long long)r->right,
-                        b->border_value);
-    if (b->data)
-        qgc_text_puts(out, " const");
-    else
-        qgc_text_printf(out, " at %zu", b->offset);
-}
-
-static void print_buffers(qgc_buffer *const *buffers, uint32_t num, qgc_text *out)
-{
-    for (uint32_t i = 0; i < num; i++) {
-        qgc_text_puts(out, i ? ", " : " ");
-        if (buffers[i])
-            print_buffer(buffers[i], out);
-        else
-            qgc_text_putc(out, '_');
-    }
-}
-
-static const char *step_name(const qgc_step *step)
-{
-    static const char *const kernels[] = {
-#define QGC_KERNEL(id, name, planner, emitter) name,
-#include "codegen/kernels.def"
-    };
-    if (step->kind == QGC_STEP_KERNEL)
-        return kernels[step->kernel->kind];
-    return step->kind == QGC_STEP_REF ? "ref" : "form";
-}
-
-void qgc_plan_print(const qgc_plan *plan, qgc_text *out)
-{
-    qgc_text_printf(out, "plan @%s {arena = %zu}\n", plan->func->name->data, plan->arena_bytes);
-    for (size_t i = 0; i < plan->steps.size; i++) {
-        const qgc_step *step = plan->steps.data[i];
-        qgc_text_putc(out, ' ');
-        print_buffers(step->outputs, step->num_outputs, out);
-        qgc_text_printf(out, " = %s", step_name(step));
-        if (step->kind == QGC_STEP_REF)
-            qgc_text_printf(out, " %s", qgc_op(step->node->op)->mnemonic);
-        print_buffers(step->inputs, step->num_inputs, out);
-        if (step->note)
-            qgc_text_printf(out, " {%s}", step->note);
-        if (step->why && step->why[0])
-            qgc_text_printf(out, "  // %s", step->why);
-        qgc_text_putc(out, '\n');
-    }
 }

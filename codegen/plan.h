@@ -32,6 +32,7 @@ typedef struct qgc_buffer {
 typedef enum qgc_step_kind {
     QGC_STEP_REF,    /* the node's reference kernel, on PLAIN buffers */
     QGC_STEP_FORM,   /* inputs[0] into the form of output */
+    QGC_STEP_BORDER, /* the border of output, which has no inputs */
     QGC_STEP_KERNEL, /* a generated kernel */
 } qgc_step_kind;
 
@@ -55,6 +56,9 @@ typedef struct qgc_plan {
     qgc_buffer **results; /* PLAIN; may be params or constants */
     size_t arena_bytes;   /* peak: buffers share memory when their lives do not meet */
 } qgc_plan;
+
+/* [N, C, H, W] of a type of rank 3 (H is 1) or 4. */
+void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape);
 
 /* What the planner has to know of the machine. */
 typedef struct qgc_plan_target {

@@ -1,222 +1,88 @@
-/* Plans int_conv2d, int_linear + requantize as one generated kernel: folds zero points, packs
- * weights.
+/* Plans int_conv1d, int_conv2d, int_linear, int_matmul + requantize as one generated kernel: folds
+ * zero points, packs weights.
  *
  * acc = bias + sum (x - zx) * w = (bias - zx * sum w) + sum x * w, where a tap out of bounds reads
  * the border, which holds zx: it contributes zx * w - zx * w = 0. All of it modulo 2^32. */
-#include "codegen/planner.h"
+#include "codegen/conv.h"
 #include "ir/view.h"
-
-#include <string.h>
 
 /* The weights as the packer sees them. */
 typedef struct weights {
-    const qgc_tensor *tensor;
-    int64_t out_c, in_c, kernel_h, kernel_w; /* linear: in_c alone */
-    int32_t shift;                           /* subtracted to make them signed: 128 for u8 */
+    int64_t out_c, in_c, kernel_h, kernel_w; /* per group; linear: in_c alone */
+    bool transposed;                         /* of a matmul: [in, out] */
     bool merged;                             /* a run is a whole kernel row */
+    int64_t run_bytes;
 } weights;
 
-typedef struct match {
-    const qgc_node *node, *epilogue;
-    const qgc_value *x;
+typedef struct conv {
+    qgc_planner *p;
+    const qgc_product *m;
     weights w;
-    int32_t x_zero_point; /* of the unsigned form */
-    const qgc_tensor *bias;
-    const qgc_tensor *multipliers; /* f32[1,C], or NULL: multiplier */
-    float multiplier;
-    const qgc_tensor *c_list;
-    float c;
-} match;
-
-static const qgc_tensor *constant_operand(const qgc_node *node, uint32_t index)
-{
-    const qgc_value *value = node->operands[index].value;
-    return value && value->def ? value->def->constant : NULL;
-}
-
-static int32_t unsigned_shift(qgc_dtype dtype)
-{
-    return dtype == QGC_DTYPE_I8 ? 128 : 0;
-}
-
-static bool is_8bit(qgc_dtype dtype)
-{
-    return dtype == QGC_DTYPE_I8 || dtype == QGC_DTYPE_U8;
-}
-
-enum { X, W, BIAS, X_ZERO_POINT, W_ZERO_POINT };
-
-static const char *match_operands(match *m)
-{
-    const qgc_node *node = m->node;
-    m->x = node->operands[X].value;
-    if (!is_8bit(m->x->type->dtype))
-        return "x has 16 bits";
-    m->w.tensor = constant_operand(node, W);
-    if (!m->w.tensor)
-        return "w is not constant";
-    if (!is_8bit(m->w.tensor->dtype))
-        return "w has 16 bits";
-    if (node->operands[X_ZERO_POINT].value || node->operands[W_ZERO_POINT].value)
-        return "a zero point is an operand";
-    m->w.shift = m->w.tensor->dtype == QGC_DTYPE_U8 ? 128 : 0;
-    if (qgc_node_int(node, "w_zero_point") != m->w.shift)
-        return "w has a zero point";
-    m->x_zero_point =
-        (int32_t)qgc_node_int(node, "x_zero_point") + unsigned_shift(m->x->type->dtype);
-    m->bias = constant_operand(node, BIAS);
-    if (node->operands[BIAS].value && !m->bias)
-        return "bias is not constant";
-    return NULL;
-}
-
-/* Per tensor, or per channel along |axis| of the result. */
-static const char *match_multipliers(match *m, uint32_t operand, int64_t channels)
-{
-    const qgc_node *node = m->epilogue;
-    if (qgc_node_has(node, "multipliers")) {
-        m->multiplier = qgc_node_attr(node, "multipliers")->floats[0];
-        return NULL;
-    }
-    m->multipliers = constant_operand(node, operand);
-    if (!m->multipliers)
-        return "multipliers are not constant";
-    size_t num = m->multipliers->bytes / sizeof(float);
-    if (num == 1)
-        m->multiplier = *(const float *)m->multipliers->data;
-    if (num == 1)
-        m->multipliers = NULL;
-    return num == 1 || (num == (size_t)channels && qgc_node_has(node, "axis"))
-               ? NULL
-               : "multipliers differ by position";
-}
-
-static const char *match_c(match *m, uint32_t operand, int64_t channels)
-{
-    m->c = qgc_node_float(m->epilogue, "c");
-    if (!m->epilogue->operands[operand].value)
-        return NULL;
-    m->c_list = constant_operand(m->epilogue, operand);
-    if (!m->c_list)
-        return "c is not constant";
-    size_t num = m->c_list->bytes / sizeof(float);
-    if (num == 1)
-        m->c = *(const float *)m->c_list->data;
-    if (num == 1)
-        m->c_list = NULL;
-    return num == 1 || (num == (size_t)channels && qgc_node_has(m->epilogue, "axis"))
-               ? NULL
-               : "c differs by position";
-}
-
-static const char *match_epilogue(match *m, int64_t channels, uint32_t channel_axis)
-{
-    const qgc_value *acc = &m->node->results[0];
-    const qgc_node *user = acc->num_uses == 1 ? acc->first_use->user : NULL;
-    if (!user || user->op != QGC_OP_REQUANTIZE)
-        return "its sum is used by something else than one requantize";
-    m->epilogue = user;
-    if (user->num_operands != 3)
-        return "its requantize has several terms";
-    if (!is_8bit(user->results[0].type->dtype))
-        return "its result has more than 8 bits";
-    if (qgc_node_word(user, "mode") != 0)
-        return "its requantize adds zero points first";
-    if (qgc_node_has(user, "term_zero_points") && qgc_node_int_at(user, "term_zero_points", 0) != 0)
-        return "its requantize has a term zero point";
-    if (user->results[0].type != qgc_type_with_dtype(&user->func->module->context->types, acc->type,
-                                                     user->results[0].type->dtype))
-        return "its requantize broadcasts";
-    int64_t axis = qgc_node_has(user, "axis") ? qgc_node_int(user, "axis") : (int64_t)channel_axis;
-    if (axis != channel_axis && axis + (int64_t)acc->type->rank != (int64_t)channel_axis)
-        return "its requantize is along another axis";
-    const char *why = match_multipliers(m, 1, channels);
-    return why ? why : match_c(m, 2, channels);
-}
+    qgc_conv_kernel *k;
+    double max_sum;
+} conv;
 
 /* ---- packing ---- */
 
-/* Weight of byte |k| of run |run|, as s8; 0 behind the run's end. */
-static int8_t weight_at(const weights *w, int64_t out, int64_t run, int64_t k)
+/* Weight of byte |k| of run |run| of output |out| (of all groups), as s8. */
+static int8_t weight_at(const conv *c, int64_t out, int64_t run, int64_t k)
 {
+    const weights *w = &c->w;
     int64_t column = w->merged ? k / w->in_c : run % w->kernel_w;
     int64_t row = w->merged ? run : run / w->kernel_w;
     int64_t channel = k % w->in_c;
     int64_t index = ((out * w->in_c + channel) * w->kernel_h + row) * w->kernel_w + column;
-    const uint8_t *bytes = w->tensor->data;
-    return (int8_t)(w->shift ? bytes[index] - w->shift : ((const int8_t *)bytes)[index]);
+    if (w->transposed)
+        index = channel * w->out_c + out;
+    const uint8_t *bytes = c->m->weights->data;
+    return (int8_t)(bytes[index] - c->m->weight_shift);
 }
 
-static uint32_t block_vectors(const qgc_conv_kernel *k, uint32_t lanes, int64_t first)
+static int8_t *pack_block(const conv *c, int64_t group, int64_t first, uint32_t vectors, int8_t *to,
+                          qgc_channel_sum *sums)
 {
-    int64_t vectors = (k->out_c - first + lanes - 1) / lanes;
-    return vectors < k->tile_vectors ? (uint32_t)vectors : k->tile_vectors;
+    const qgc_conv_kernel *k = c->k;
+    uint32_t lanes = c->p->target->lanes;
+    for (int64_t i = 0; i < k->num_runs * k->run_steps; i++)
+        for (uint32_t lane = 0; lane < vectors * lanes; lane++)
+            for (int64_t b = 0; b < 4; b++, to++) {
+                int64_t byte = i % k->run_steps * 4 + b;
+                int64_t out = first + qgc_block_channel(vectors, lanes, lane / lanes, lane % lanes);
+                if (out >= k->out_c || byte >= c->w.run_bytes)
+                    continue;
+                *to = weight_at(c, group * k->out_c + out, i / k->run_steps, byte);
+                qgc_add_weight(&sums[lane], *to);
+            }
+    return to;
 }
 
-/* Channels padded to whole blocks. */
-static size_t padded_channels(const qgc_planner *p, const qgc_conv_kernel *k)
+/* Walks the blocks of all groups: weights and the lists that go with them. */
+static void pack(conv *c)
 {
-    int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
-    return (size_t)((k->out_c + block - 1) / block * block);
-}
-
-static void pack(qgc_planner *p, const weights *w, int64_t run_bytes, qgc_conv_kernel *k,
-                 int32_t *sums)
-{
-    uint32_t lanes = p->target->lanes;
-    int64_t block = (int64_t)k->tile_vectors * lanes, steps = k->num_runs * k->run_steps;
-    int8_t *to = qgc_planner_constant(p, padded_channels(p, k) * 4, (size_t)steps);
+    qgc_conv_kernel *k = c->k;
+    uint32_t lanes = c->p->target->lanes;
+    size_t vectors = (size_t)((k->out_c + lanes - 1) / lanes),
+           steps = (size_t)(k->num_runs * k->run_steps);
+    size_t channels = vectors * lanes * (size_t)k->groups;
+    int8_t *to = qgc_planner_constant(c->p, channels * 4, steps);
     k->base.constants[QGC_CONV_WEIGHTS] = to;
-    for (int64_t first = 0; first < k->out_c; first += block) {
-        int64_t width = (int64_t)block_vectors(k, lanes, first) * lanes;
-        for (int64_t i = 0; i < steps; i++)
-            for (int64_t lane = 0; lane < width; lane++)
-                for (int64_t b = 0; b < 4; b++, to++) {
-                    int64_t byte = i % k->run_steps * 4 + b, out = first + lane;
-                    if (out >= k->out_c || byte >= run_bytes)
-                        continue;
-                    *to = weight_at(w, out, i / k->run_steps, byte);
-                    sums[out] += *to;
-                }
-    }
+    qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->base.constants);
+    for (int64_t group = 0; group < k->groups; group++)
+        for (size_t v = 0; v < vectors; v += k->tile_vectors) {
+            uint32_t num =
+                vectors - v < k->tile_vectors ? (uint32_t)(vectors - v) : k->tile_vectors;
+            qgc_channel_sum sums[QGC_MAX_BLOCK] = {0};
+            int64_t first = (int64_t)v * lanes;
+            to = pack_block(c, group, first, num, to, sums);
+            qgc_block block = {group * k->out_c + first, (group + 1) * k->out_c, num, lanes};
+            qgc_fill_lists(c->m, &lists, &block, sums);
+        }
+    c->max_sum = lists.max_sum;
 }
 
-static float *channel_list(qgc_planner *p, const qgc_conv_kernel *k, const qgc_tensor *list,
-                           float value)
-{
-    float *out = qgc_planner_constant(p, padded_channels(p, k), sizeof *out);
-    for (int64_t i = 0; i < k->out_c; i++)
-        out[i] = list ? ((const float *)list->data)[i] : value;
-    return out;
-}
+/* ---- the step ---- */
 
-static void fill_constants(qgc_planner *p, const match *m, int64_t run_bytes, qgc_conv_kernel *k)
-{
-    int32_t *start = qgc_planner_constant(p, padded_channels(p, k), sizeof *start);
-    pack(p, &m->w, run_bytes, k, start);
-    for (int64_t i = 0; i < k->out_c; i++) {
-        uint32_t bias = m->bias ? (uint32_t)((const int32_t *)m->bias->data)[i] : 0;
-        start[i] = (int32_t)(bias - (uint32_t)m->x_zero_point * (uint32_t)start[i]);
-    }
-    k->base.constants[QGC_CONV_START] = start;
-    k->base.constants[QGC_CONV_MULTIPLIERS] = channel_list(p, k, m->multipliers, m->multiplier);
-    k->epilogue.has_bias = m->c_list || m->c != 0.0f;
-    if (k->epilogue.has_bias)
-        k->base.constants[QGC_CONV_BIAS] = channel_list(p, k, m->c_list, m->c);
-}
-
-static qgc_epilogue make_epilogue(const qgc_node *node)
-{
-    qgc_dtype dtype = node->results[0].type->dtype;
-    int32_t shift = unsigned_shift(dtype);
-    int64_t lo = qgc_node_has(node, "lo") ? qgc_node_int(node, "lo") : -shift;
-    int64_t hi = qgc_node_has(node, "hi") ? qgc_node_int(node, "hi") : 255 - shift;
-    return (qgc_epilogue){.zero_point = (int32_t)qgc_node_int(node, "zero_point") + shift,
-                          .lo = (int32_t)lo + shift,
-                          .hi = (int32_t)hi + shift};
-}
-
-/* Balanced for the registers: accumulators + weights + two temporaries. */
+/* Accumulators + weights + a broadcast within the registers. */
 static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
 {
     uint32_t lanes = p->target->lanes, registers = p->target->registers;
@@ -225,172 +91,149 @@ static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
     k->tile_vectors = vectors < most ? vectors : most;
     uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
     k->tile_pixels = pixels < limit ? pixels : limit;
+    int64_t total = k->images * k->out_h * k->out_w;
+    k->base.units = (total + k->tile_pixels - 1) / k->tile_pixels;
 }
 
-static void add_step(qgc_planner *p, const match *m, qgc_buffer *in, qgc_buffer *out,
-                     int64_t run_bytes, qgc_conv_kernel kernel)
+static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *out)
 {
+    qgc_planner *p = c->p;
+    qgc_conv_kernel *k = c->k;
     qgc_arena *arena = &p->plan->arena;
-    qgc_conv_kernel *k = QGC_NEW(arena, qgc_conv_kernel);
-    *k = kernel;
     k->base.kind = QGC_KERNEL_CONV;
     k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
-    k->run_steps = (run_bytes + 3) / 4;
-    k->epilogue = make_epilogue(m->epilogue);
+    k->run_steps = (c->w.run_bytes + 3) / 4;
     choose_tile(p, k);
-    fill_constants(p, m, run_bytes, k);
-    qgc_step *step = qgc_planner_add_kernel(p, m->node, &k->base, 1, 1);
+    pack(c);
+    k->epilogue = qgc_make_epilogue(c->m, c->max_sum);
+    qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, addend ? 2 : 1, 1);
     step->inputs[0] = in;
+    if (addend)
+        step->inputs[1] = addend;
     step->outputs[0] = out;
+    const char *groups =
+        k->groups > 1 ? qgc_arena_printf(arena, "groups = %lld, ", (long long)k->groups) : "";
     step->note = qgc_arena_printf(
-        arena, "rows = %lld, width = %lld, channels = %lld, runs = %lldx%lld, tile = %ux%u",
-        (long long)k->base.units, (long long)k->out_w, (long long)k->out_c, (long long)k->num_runs,
-        (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors);
-    qgc_planner_take(p, m->epilogue);
+        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %ux%u%s",
+        (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
+        (long long)k->num_runs, (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors,
+        addend ? ", add" : "");
+    qgc_planner_take(p, c->m->node);
+    qgc_planner_take(p, c->m->epilogue);
 }
 
-/* ---- linear ---- */
+/* ---- linear, matmul ---- */
 
-static const char *plan_linear(qgc_planner *p, const qgc_node *node)
+static const char *plan_rows(qgc_planner *p, const qgc_node *node)
 {
-    match m = {.node = node};
-    const char *why = match_operands(&m);
+    qgc_product m = {.node = node};
+    const char *why = qgc_match_x(&m);
+    if (!why)
+        why = qgc_match_weights(&m);
     if (why)
         return why;
-    const qgc_tensor *w = m.w.tensor;
-    m.w.out_c = w->shape[0];
-    m.w.in_c = w->shape[1];
-    m.w.kernel_h = m.w.kernel_w = 1;
-    m.w.merged = true;
-    why = match_epilogue(&m, m.w.out_c, m.x->type->rank - 1);
+    const qgc_tensor *w = m.weights;
+    bool transposed = node->op == QGC_OP_INT_MATMUL;
+    if (w->rank != 2)
+        return "w has more than two dimensions";
+    conv c = {p, &m, .w = {.kernel_h = 1, .kernel_w = 1, .transposed = transposed, .merged = true}};
+    c.w.out_c = w->shape[transposed];
+    c.w.in_c = c.w.run_bytes = w->shape[!transposed];
+    why = qgc_match_epilogue(&m, c.w.out_c, node->results[0].type->rank - 1);
     if (why)
         return why;
-    size_t bytes = w->bytes;
     int64_t num_x;
-    if (!bytes || !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
+    if (!w->bytes || !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
         return "it is empty";
-    int64_t *offsets = QGC_NEW(&p->plan->arena, int64_t);
-    qgc_conv_kernel k = {.base.units = 1,
-                         .rows_per_image = 1,
-                         .out_w = num_x / m.w.in_c,
-                         .out_c = m.w.out_c,
-                         .in_image = num_x,
-                         .in_row = num_x,
-                         .in_pixel = m.w.in_c,
-                         .out_row = num_x / m.w.in_c * m.w.out_c,
-                         .out_pixel = m.w.out_c,
-                         .num_runs = 1,
-                         .run_offsets = offsets};
+    int64_t rows = num_x / c.w.in_c, in_c = c.w.in_c, out_c = c.w.out_c;
+    c.k = QGC_NEW(&p->plan->arena, qgc_conv_kernel);
+    *c.k = (qgc_conv_kernel){.images = 1,
+                             .out_h = 1,
+                             .out_w = rows,
+                             .out_c = out_c,
+                             .groups = 1,
+                             .in = {0, rows * in_c, rows * in_c, in_c},
+                             .out = {0, rows * out_c, rows * out_c, out_c},
+                             .addend = {0, rows * out_c, rows * out_c, out_c},
+                             .num_runs = 1,
+                             .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
-    add_step(p, &m, in, qgc_planner_new_rows(p, &m.epilogue->results[0]), m.w.in_c, k);
+    qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
+    add_step(&c, in, addend, qgc_planner_new_rows(p, &m.epilogue->results[0]));
     return NULL;
 }
 
-/* ---- conv2d ---- */
-
-typedef struct window {
-    int64_t stride[2], dilation[2];
-    qgc_border border;
-} window;
-
-/* The amount that makes |out| positions of the kernel fit, split as auto_pad says. */
-static void same_padding(const match *m, const window *w, int axis, bool upper, int64_t *begin,
-                         int64_t *end)
-{
-    int64_t kernel = axis ? m->w.kernel_w : m->w.kernel_h;
-    int64_t extent = w->dilation[axis] * (kernel - 1) + 1;
-    int64_t size = m->x->type->dims[2 + axis].value;
-    int64_t out = m->node->results[0].type->dims[2 + axis].value;
-    int64_t total = (out - 1) * w->stride[axis] + extent - size;
-    total = total > 0 ? total : 0;
-    *begin = upper ? total / 2 : total - total / 2;
-    *end = total - *begin;
-}
-
-static window read_window(const match *m)
-{
-    enum { NONE, SAME_UPPER, SAME_LOWER };
-    window w = {0};
-    for (uint32_t i = 0; i < 2; i++) {
-        w.stride[i] = qgc_node_int_at(m->node, "stride", i);
-        w.dilation[i] = qgc_node_int_at(m->node, "dilation", i);
-    }
-    int mode = qgc_node_word(m->node, "auto_pad");
-    if (mode == NONE)
-        w.border = (qgc_border){
-            qgc_node_int_at(m->node, "padding", 0), qgc_node_int_at(m->node, "padding", 1),
-            qgc_node_int_at(m->node, "padding", 2), qgc_node_int_at(m->node, "padding", 3)};
-    if (mode == SAME_UPPER || mode == SAME_LOWER) {
-        same_padding(m, &w, 0, mode == SAME_UPPER, &w.border.top, &w.border.bottom);
-        same_padding(m, &w, 1, mode == SAME_UPPER, &w.border.left, &w.border.right);
-    }
-    return w;
-}
+/* ---- conv1d, conv2d ---- */
 
 /* Byte offsets of the runs from a pixel's first tap. */
-static int64_t *run_offsets(qgc_planner *p, const match *m, const window *win, int64_t row_bytes,
-                            int64_t num_runs)
+static int64_t *run_offsets(const conv *c, const qgc_window *win, const qgc_pixels *in)
 {
-    int64_t *offsets = QGC_NEW_ARRAY(&p->plan->arena, int64_t, (size_t)num_runs);
-    for (int64_t r = 0; r < num_runs; r++) {
-        int64_t row = m->w.merged ? r : r / m->w.kernel_w;
-        int64_t column = m->w.merged ? 0 : r % m->w.kernel_w;
-        offsets[r] = row * win->dilation[0] * row_bytes + column * win->dilation[1] * m->w.in_c;
+    const weights *w = &c->w;
+    int64_t *offsets = QGC_NEW_ARRAY(&c->p->plan->arena, int64_t, (size_t)c->k->num_runs);
+    for (int64_t r = 0; r < c->k->num_runs; r++) {
+        int64_t row = w->merged ? r : r / w->kernel_w;
+        int64_t column = w->merged ? 0 : r % w->kernel_w;
+        offsets[r] = row * win->dilation[0] * in->row + column * win->dilation[1] * in->pixel;
     }
     return offsets;
 }
 
-static const char *plan_conv2d(qgc_planner *p, const qgc_node *node)
+static const char *plan_window(qgc_planner *p, const qgc_node *node)
 {
-    match m = {.node = node};
-    const char *why = match_operands(&m);
+    qgc_product m = {.node = node};
+    const char *why = qgc_match_x(&m);
+    if (!why)
+        why = qgc_match_weights(&m);
     if (why)
         return why;
-    if (qgc_node_int(node, "groups") != 1)
-        return "groups are not 1";
-    const qgc_tensor *w = m.w.tensor;
-    m.w.out_c = w->shape[0];
-    m.w.in_c = w->shape[1];
-    m.w.kernel_h = w->shape[2];
-    m.w.kernel_w = w->shape[3];
-    why = match_epilogue(&m, m.w.out_c, 1);
+    int64_t groups = qgc_node_int(node, "groups"), shape[4], num_y, num_x;
+    const qgc_tensor *w = m.weights;
+    why = qgc_match_epilogue(&m, w->shape[0], 1);
     if (why)
         return why;
-    const qgc_type *y = m.epilogue->results[0].type;
-    int64_t num_y, num_x;
-    if (!w->bytes || !qgc_type_num_elements(y, &num_y) || !num_y ||
+    const qgc_value *y = &m.epilogue->results[0];
+    if (!w->bytes || !qgc_type_num_elements(y->type, &num_y) || !num_y ||
         !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
         return "it is empty";
-    window win = read_window(&m);
-    m.w.merged = win.dilation[1] == 1;
-    int64_t run_bytes = m.w.merged ? m.w.kernel_w * m.w.in_c : m.w.in_c;
-    int64_t num_runs = m.w.merged ? m.w.kernel_h : m.w.kernel_h * m.w.kernel_w;
-    bool padded = win.border.top || win.border.left || win.border.bottom || win.border.right;
-    qgc_buffer *in = qgc_planner_nhwc(p, m.x, win.border, (uint8_t)(padded ? m.x_zero_point : 0));
-    int64_t row_bytes = (in->w + in->border.left + in->border.right) * in->c;
-    qgc_conv_kernel k = {.base.units = y->dims[0].value * y->dims[2].value,
-                         .rows_per_image = y->dims[2].value,
-                         .out_w = y->dims[3].value,
-                         .out_c = m.w.out_c,
-                         .in_image = row_bytes * (in->h + in->border.top + in->border.bottom),
-                         .in_row = row_bytes * win.stride[0],
-                         .in_pixel = win.stride[1] * m.w.in_c,
-                         .out_row = y->dims[3].value * m.w.out_c,
-                         .out_pixel = m.w.out_c,
-                         .num_runs = num_runs,
-                         .run_offsets = run_offsets(p, &m, &win, row_bytes, num_runs)};
-    qgc_border none = {0};
-    qgc_buffer *out = qgc_planner_new_nhwc(p, &m.epilogue->results[0], none, 0);
-    add_step(p, &m, in, out, run_bytes, k);
+    conv c = {p, &m,
+              .w = {.out_c = w->shape[0] / groups,
+                    .in_c = w->shape[1],
+                    .kernel_h = w->rank == 4 ? w->shape[2] : 1,
+                    .kernel_w = w->shape[w->rank - 1]}};
+    qgc_window win = qgc_read_window(node);
+    qgc_nchw_shape(y->type, shape);
+    c.w.merged = win.dilation[1] == 1 && groups == 1;
+    c.w.run_bytes = c.w.merged ? c.w.kernel_w * c.w.in_c : c.w.in_c;
+    c.k = QGC_NEW(&p->plan->arena, qgc_conv_kernel);
+    *c.k = (qgc_conv_kernel){.images = shape[0],
+                             .out_h = shape[2],
+                             .out_w = shape[3],
+                             .out_c = c.w.out_c,
+                             .groups = groups,
+                             .group_bytes = c.w.in_c};
+    c.k->num_runs = c.w.merged ? c.w.kernel_h : c.w.kernel_h * c.w.kernel_w;
+    qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
+    c.k->run_offsets = run_offsets(&c, &win, &b.in_pixels);
+    c.k->in = b.in_pixels;
+    c.k->in.row *= win.stride[0];
+    c.k->in.pixel *= win.stride[1];
+    c.k->out = b.out_pixels;
+    c.k->addend = b.addend_pixels;
+    add_step(&c, b.in, b.addend, b.out);
     return NULL;
+}
+
+static const char *plan_sum(qgc_planner *p, const qgc_node *node)
+{
+    if (node->op == QGC_OP_INT_CONV2D || node->op == QGC_OP_INT_CONV1D)
+        return plan_window(p, node);
+    if (node->op == QGC_OP_INT_LINEAR || node->op == QGC_OP_INT_MATMUL)
+        return plan_rows(p, node);
+    return "";
 }
 
 const char *qgc_plan_conv(qgc_planner *p, const qgc_node *node)
 {
-    if (node->op == QGC_OP_INT_CONV2D)
-        return plan_conv2d(p, node);
-    if (node->op == QGC_OP_INT_LINEAR)
-        return plan_linear(p, node);
-    return "";
+    return qgc_plan_terms(p, node, plan_sum);
 }

@@ -7,17 +7,27 @@
 typedef struct qgc_planner {
     qgc_plan *plan;
     const qgc_plan_target *target;
-    qgc_map done; /* nodes that an earlier step has taken along */
-    bool failed;  /* a size overflows */
+    qgc_map done;    /* nodes that an earlier step has taken along */
+    qgc_map put_off; /* sums that their requantize's planner may take */
+    qgc_map reasons; /* of those, why it did not */
+    bool failed;     /* a size overflows */
 } qgc_planner;
 
 qgc_step *qgc_planner_add_step(qgc_planner *p, qgc_step_kind kind, uint32_t num_inputs,
                                uint32_t num_outputs);
 /* The value's PLAIN buffer; adds a step that makes it where it lies in another form only. */
 qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value);
-/* The value as NHWC with this border, likewise. Rank 4, 8-bit. */
+/* The value as NHWC with a border of at least this, likewise. Rank 3 or 4, 8-bit. */
 qgc_buffer *qgc_planner_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                              uint8_t border_value);
+/* The same where it lies so already, else NULL. */
+qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
+                                  uint8_t border_value);
+/* The buffer's pixels, counted from |border| before the first one. */
+qgc_pixels qgc_buffer_pixels(const qgc_buffer *buffer, const qgc_border *border);
+bool qgc_border_is_empty(const qgc_border *border);
+/* A step that fills the border of a buffer whose inside a kernel writes. */
+void qgc_planner_fill_border(qgc_planner *p, qgc_buffer *buffer);
 /* The 8-bit value as ROWS (PLAIN where it is u8). */
 qgc_buffer *qgc_planner_rows(qgc_planner *p, const qgc_value *value);
 /* Buffers that a kernel is about to fill. */
@@ -30,8 +40,14 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
                                  uint32_t num_inputs, uint32_t num_outputs);
 /* |node| goes with the step that has just been added. */
 void qgc_planner_take(qgc_planner *p, const qgc_node *node);
+/* Why a put-off sum could not be taken. */
+void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why);
 /* Constants that whole vectors are loaded from: 64-byte aligned, zeroed, in the plan's arena. */
 void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size);
+
+/* Gives the buffers their places in the arena, once all steps are there. */
+enum { QGC_VECTOR_BYTES = 64 };
+void qgc_plan_place(qgc_plan *plan);
 
 /* Planners: NULL, or why not. */
 #define QGC_KERNEL(id, name, planner, emitter)                                                     \

@@ -164,6 +164,9 @@ static qgc_result run_step(qgc_region *region, size_t index)
         qgc_change_form(step->inputs[0], data_of(region, step->inputs[0]), step->outputs[0],
                         data_of(region, step->outputs[0]));
         return QGC_OK;
+    case QGC_STEP_BORDER:
+        qgc_fill_border(step->outputs[0], data_of(region, step->outputs[0]));
+        return QGC_OK;
     case QGC_STEP_KERNEL:
         run_kernel(region, step, region->kernels[index]);
         return QGC_OK;

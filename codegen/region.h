@@ -19,5 +19,7 @@ const qgc_plan *qgc_region_plan(const qgc_region *region);
  * given addresses. The border of |to| is filled. In codegen/form.c. */
 void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
                      uint8_t *to_data);
+/* Around each image. */
+void qgc_fill_border(const qgc_buffer *buffer, uint8_t *data);
 
 #endif

@@ -115,7 +115,13 @@ void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValu
     loop->body = LLVMAppendBasicBlockInContext(e->context, e->function, "loop");
     loop->end = end;
     loop->step = qgc_emit_i64(e, step);
-    LLVMBuildBr(e->builder, loop->body);
+    loop->after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    QGC_ASSERT(!loop->may_be_empty || !loop->num_carried, "carried through an empty loop");
+    if (loop->may_be_empty)
+        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntSLT, begin, end, ""),
+                        loop->body, loop->after);
+    else
+        LLVMBuildBr(e->builder, loop->body);
     LLVMPositionBuilderAtEnd(e->builder, loop->body);
     loop->phi_index = LLVMBuildPhi(e->builder, e->i64, "");
     LLVMAddIncoming(loop->phi_index, &begin, &before, 1);
@@ -130,7 +136,7 @@ void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValu
 void qgc_loop_end(qgc_emitter *e, qgc_loop *loop)
 {
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->builder);
-    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
+    LLVMBasicBlockRef after = loop->after;
     LLVMValueRef next = LLVMBuildAdd(e->builder, loop->index, loop->step, "");
     LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSLT, next, loop->end, "");
     LLVMBuildCondBr(e->builder, more, loop->body, after);

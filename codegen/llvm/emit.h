@@ -43,11 +43,12 @@ LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t fact
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
 
-/* for (index = begin; index < end; index += step), runs at least once where |begin| < |end| is
- * known (rotated: the caller guards). |carried| values live in registers across iterations. */
+/* for (index = begin; index < end; index += step). It runs at least once unless |may_be_empty|,
+ * which carries nothing. |carried| values live in registers across iterations. */
 enum { QGC_MAX_CARRIED = 64 };
 typedef struct qgc_loop {
-    LLVMBasicBlockRef body;
+    bool may_be_empty;
+    LLVMBasicBlockRef body, after;
     LLVMValueRef index, end, step;
     LLVMValueRef carried[QGC_MAX_CARRIED]; /* in: initial; in the body: current; after: final */
     unsigned num_carried;
@@ -67,6 +68,38 @@ typedef struct qgc_kernel_args {
 qgc_kernel_args qgc_emit_kernel_begin(qgc_emitter *e, const qgc_kernel *kernel);
 /* Entry |index| of one of the arrays. */
 LLVMValueRef qgc_emit_argument(qgc_emitter *e, LLVMValueRef array, uint32_t index);
+
+/* ---- vectors of |lanes| elements ---- */
+
+LLVMTypeRef qgc_emit_vector(LLVMTypeRef element, uint32_t lanes);
+/* Of i32 |lanes|: acc + the sum of four u8 * s8 products per lane; |a| and |w| as i32 lanes. */
+LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                          LLVMValueRef w);
+/* Elements [first, first + num) of |vector|. */
+LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num);
+/* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */
+void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int64_t num,
+                         LLVMValueRef address);
+/* Float lanes within the epilogue's bounds, rounded, as i32 without the zero point. */
+LLVMValueRef qgc_emit_round(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes, LLVMValueRef f);
+
+/* The epilogue of a block of channels: |vectors| of i32 sums to |channels| bytes at |out|. */
+typedef struct qgc_emit_channels {
+    const qgc_epilogue *epilogue;
+    uint32_t lanes, vectors;
+    LLVMValueRef multipliers, bias, addend_multipliers; /* addresses at the block, f32 */
+} qgc_emit_channels;
+void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
+                           LLVMValueRef addend, LLVMValueRef out, int64_t channels);
+
+/* Offsets of the pixel with this flat index in an image of |width|. */
+typedef struct qgc_emit_map {
+    int64_t height, width;
+} qgc_emit_map;
+LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_map *map, const qgc_pixels *pixels,
+                            LLVMValueRef base, LLVMValueRef index);
+/* One stride leads from any pixel to the next. */
+bool qgc_pixels_are_flat(const qgc_emit_map *map, const qgc_pixels *pixels);
 
 /* The emitters of codegen/kernels.def. */
 typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);

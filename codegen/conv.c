@@ -1,0 +1,166 @@
+#include "codegen/conv.h"
+
+#include "ir/view.h"
+#include "runtime/ref/window.h"
+
+#include <math.h>
+
+/* ---- windows ---- */
+
+qgc_window qgc_read_window(const qgc_node *node)
+{
+    const qgc_type *x = node->operands[0].value->type, *y = node->results[0].type;
+    const qgc_tensor *w = qgc_constant_operand(node, 1);
+    uint32_t num = x->rank - 2;
+    int64_t in[2], kernel[2], out[2];
+    for (uint32_t i = 0; i < num; i++) {
+        in[i] = x->dims[2 + i].value;
+        kernel[i] = w->shape[2 + i];
+        out[i] = y->dims[2 + i].value;
+    }
+    qgc_window_dim dims[QGC_MAX_SPATIAL];
+    qgc_window_read(node, num, &(qgc_window_sizes){in, kernel, out}, false, dims);
+    const qgc_window_dim *h = &dims[1], *v = &dims[2];
+    return (qgc_window){
+        {h->stride, v->stride}, {h->dilation, v->dilation}, {h->begin, v->begin, h->end, v->end}};
+}
+
+/* ---- buffers ---- */
+
+/* A use as a convolution's input with a border. */
+static bool wants_border(const qgc_use *use, qgc_border *border, uint8_t *value)
+{
+    qgc_product m = {.node = use->user};
+    bool is_conv = m.node->op == QGC_OP_INT_CONV2D || m.node->op == QGC_OP_INT_CONV1D;
+    if (!is_conv || use != &m.node->operands[0] || qgc_match_x(&m) || qgc_match_weights(&m))
+        return false;
+    *border = qgc_read_window(m.node).border;
+    *value = (uint8_t)m.x_zero_point;
+    return !qgc_border_is_empty(border);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The border that covers all convolutions that agree with the first one on its value. */
+static qgc_border common_border(const qgc_value *value, uint8_t *out_value)
+{
+    qgc_border all = {0}, one;
+    uint8_t border_value;
+    for (const qgc_use *use = value->first_use; use; use = use->next) {
+        if (!wants_border(use, &one, &border_value))
+            continue;
+        if (qgc_border_is_empty(&all))
+            *out_value = border_value;
+        if (border_value == *out_value)
+            all = (qgc_border){larger(all.top, one.top), larger(all.left, one.left),
+                               larger(all.bottom, one.bottom), larger(all.right, one.right)};
+    }
+    return all;
+}
+
+qgc_buffer *qgc_make_output(qgc_planner *p, const qgc_value *value)
+{
+    uint8_t border_value = 0;
+    qgc_border border = common_border(value, &border_value);
+    qgc_buffer *buffer = qgc_planner_new_nhwc(p, value, border, border_value);
+    qgc_planner_fill_border(p, buffer);
+    return buffer;
+}
+
+qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qgc_window *window)
+{
+    qgc_border none = {0};
+    qgc_conv_buffers b = {0};
+    b.in = qgc_planner_nhwc(p, m->x, window->border, (uint8_t)m->x_zero_point);
+    b.in_pixels = qgc_buffer_pixels(b.in, &window->border);
+    if (m->addend) {
+        b.addend = qgc_planner_nhwc(p, m->addend, none, 0);
+        b.addend_pixels = qgc_buffer_pixels(b.addend, &none);
+    }
+    b.out = qgc_make_output(p, &m->epilogue->results[0]);
+    b.out_pixels = qgc_buffer_pixels(b.out, &none);
+    return b;
+}
+
+/* ---- lists ---- */
+
+qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels,
+                        const void **constants)
+{
+    qgc_lists lists = {0};
+    lists.start = qgc_planner_constant(p, channels, sizeof(int32_t));
+    lists.multipliers = qgc_planner_constant(p, channels, sizeof(float));
+    constants[QGC_CONV_START] = lists.start;
+    constants[QGC_CONV_MULTIPLIERS] = lists.multipliers;
+    if (m->c.list || m->c.value != 0.0f)
+        constants[QGC_CONV_BIAS] = lists.bias = qgc_planner_constant(p, channels, sizeof(float));
+    if (m->addend)
+        constants[QGC_CONV_ADDEND_MULTIPLIERS] = lists.addend_multipliers =
+            qgc_planner_constant(p, channels, sizeof(float));
+    return lists;
+}
+
+static void bound_channel(const qgc_product *m, qgc_lists *lists, int64_t channel, int32_t start,
+                          int64_t magnitude)
+{
+    double sum = fabs((double)start) + 255.0 * (double)magnitude;
+    sum *= fabs((double)qgc_channel_value(&m->multipliers, channel));
+    sum += fabs((double)qgc_channel_value(&m->c, channel));
+    if (m->addend)
+        sum += (65536.0 + 512.0) * fabs((double)qgc_channel_value(&m->addend_multipliers, channel));
+    if (sum > lists->max_sum)
+        lists->max_sum = sum;
+}
+
+void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *b,
+                    const qgc_channel_sum *sums)
+{
+    const int32_t *bias = m->bias ? m->bias->data : NULL;
+    uint32_t width = b->vectors * b->lanes;
+    for (uint32_t i = 0; i < width; i++) {
+        int64_t channel =
+            b->first + qgc_block_channel(b->vectors, b->lanes, i / b->lanes, i % b->lanes);
+        if (channel >= b->end)
+            continue;
+        uint32_t start = bias ? (uint32_t)bias[channel] : 0;
+        start -= (uint32_t)m->x_zero_point * (uint32_t)sums[i].sum;
+        lists->start[i] = (int32_t)start;
+        bound_channel(m, lists, channel, (int32_t)start, sums[i].magnitude);
+    }
+    lists->start += width;
+    qgc_fill_block(&m->multipliers, b->first, b->end, b->vectors, b->lanes, lists->multipliers);
+    lists->multipliers += width;
+    if (lists->bias) {
+        qgc_fill_block(&m->c, b->first, b->end, b->vectors, b->lanes, lists->bias);
+        lists->bias += width;
+    }
+    if (lists->addend_multipliers) {
+        qgc_fill_block(&m->addend_multipliers, b->first, b->end, b->vectors, b->lanes,
+                       lists->addend_multipliers);
+        lists->addend_multipliers += width;
+    }
+}
+
+/* ---- terms ---- */
+
+const char *qgc_plan_terms(qgc_planner *p, const qgc_node *node,
+                           const char *(*plan)(qgc_planner *p, const qgc_node *sum))
+{
+    if (node->op != QGC_OP_REQUANTIZE)
+        return plan(p, node);
+    uint32_t begin, num = qgc_node_operand_range(node, 0, &begin);
+    for (uint32_t i = 0; i < num; i++) {
+        const qgc_node *sum = node->operands[begin + i].value->def;
+        if (!sum || !qgc_map_get(&p->put_off, sum))
+            continue;
+        const char *why = plan(p, sum);
+        if (!why)
+            return NULL;
+        if (why[0])
+            qgc_planner_decline(p, sum, why);
+    }
+    return "";
+}

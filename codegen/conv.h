@@ -1,0 +1,58 @@
+/* What the planners of convolutions share: windows, buffers, the lists beside packed weights. */
+#ifndef QGC_CODEGEN_CONV_H
+#define QGC_CODEGEN_CONV_H
+
+#include "codegen/product.h"
+
+/* Rank 3 counts as rank 4 with one row. */
+typedef struct qgc_window {
+    int64_t stride[2], dilation[2];
+    qgc_border border;
+} qgc_window;
+/* Of int_conv1d, int_conv2d with constant weights. */
+qgc_window qgc_read_window(const qgc_node *node);
+
+/* Where a convolution reads and writes; the addend's are NULL without one. The pixels of |in| are
+ * counted from the window's border, those of the others from their first. */
+typedef struct qgc_conv_buffers {
+    qgc_buffer *in, *addend, *out;
+    qgc_pixels in_pixels, addend_pixels, out_pixels;
+} qgc_conv_buffers;
+qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qgc_window *window);
+/* A new NHWC buffer for a kernel's result, with the border that its convolutions ask for. */
+qgc_buffer *qgc_make_output(qgc_planner *p, const qgc_value *value);
+
+/* Sums of a channel's packed weights. */
+enum { QGC_MAX_BLOCK = 64 };
+typedef struct qgc_channel_sum {
+    int32_t sum;
+    int64_t magnitude;
+} qgc_channel_sum;
+static inline void qgc_add_weight(qgc_channel_sum *s, int8_t w)
+{
+    s->sum = (int32_t)((uint32_t)s->sum + (uint32_t)w);
+    s->magnitude += w < 0 ? -w : w;
+}
+
+/* Start, multipliers, bias: of |channels| padded channels, filled block by block. */
+typedef struct qgc_lists {
+    int32_t *start;
+    float *multipliers, *bias, *addend_multipliers;
+    double max_sum; /* as of qgc_make_epilogue */
+} qgc_lists;
+typedef struct qgc_block {
+    int64_t first, end; /* channels of it */
+    uint32_t vectors, lanes;
+} qgc_block;
+/* Puts them into |constants|, rows QGC_CONV_*. */
+qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels,
+                        const void **constants);
+/* The next block; |sums|: one per lane. */
+void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *block,
+                    const qgc_channel_sum *sums);
+
+/* Where |node| is a requantize: |plan| for each term whose sum it alone uses, until one fits. */
+const char *qgc_plan_terms(qgc_planner *p, const qgc_node *node,
+                           const char *(*plan)(qgc_planner *p, const qgc_node *sum));
+
+#endif

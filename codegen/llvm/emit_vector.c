@@ -1,0 +1,246 @@
+/* What the kernels share: dot products, rounding, the epilogue of a block of channels. */
+#include "codegen/llvm/emit.h"
+
+LLVMTypeRef qgc_emit_vector(LLVMTypeRef element, uint32_t lanes)
+{
+    return LLVMVectorType(element, lanes);
+}
+
+/* Widened: even and odd bytes as i16 pairs; u8 * s8 fits i16 * i16 -> i32 exactly. */
+static LLVMValueRef emit_widened_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
+                                     LLVMValueRef a, LLVMValueRef w)
+{
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vi16 = LLVMVectorType(e->i16, lanes * 2);
+    LLVMValueRef a16 = LLVMBuildBitCast(b, a, vi16, "");
+    LLVMValueRef w16 = LLVMBuildBitCast(b, w, vi16, "");
+    LLVMValueRef eight = qgc_emit_splat(e, LLVMConstInt(e->i16, 8, false), lanes * 2);
+    LLVMValueRef low_byte = qgc_emit_splat(e, LLVMConstInt(e->i16, 255, false), lanes * 2);
+    LLVMValueRef even_args[] = {LLVMBuildAnd(b, a16, low_byte, ""),
+                                LLVMBuildAShr(b, LLVMBuildShl(b, w16, eight, ""), eight, "")};
+    LLVMValueRef odd_args[] = {LLVMBuildLShr(b, a16, eight, ""), LLVMBuildAShr(b, w16, eight, "")};
+    const char *madd = lanes == 4   ? "llvm.x86.sse2.pmadd.wd"
+                       : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                    : "llvm.x86.avx512.pmaddw.d.512";
+    LLVMValueRef even = qgc_emit_intrinsic(e, madd, NULL, 0, even_args, 2);
+    LLVMValueRef odd = qgc_emit_intrinsic(e, madd, NULL, 0, odd_args, 2);
+    return LLVMBuildAdd(b, acc, LLVMBuildAdd(b, even, odd, ""), "");
+}
+
+LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                          LLVMValueRef w)
+{
+    LLVMValueRef args[] = {acc, a, w};
+    if (e->level->dot == QGC_DOT_WIDEN)
+        return emit_widened_dot(e, lanes, acc, a, w);
+    const char *dot = lanes == 4   ? "llvm.x86.avx512.vpdpbusd.128"
+                      : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
+                                   : "llvm.x86.avx512.vpdpbusd.512";
+    return qgc_emit_intrinsic(e, dot, NULL, 0, args, 3);
+}
+
+LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num)
+{
+    LLVMValueRef indices[64];
+    for (uint32_t i = 0; i < num; i++)
+        indices[i] = qgc_emit_i32(e, (int32_t)(first + i));
+    return LLVMBuildShuffleVector(e->builder, vector, LLVMGetPoison(LLVMTypeOf(vector)),
+                                  LLVMConstVector(indices, num), "");
+}
+
+void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int64_t num,
+                         LLVMValueRef address)
+{
+    if (num >= size) {
+        qgc_emit_store(e, vector, address, 1);
+        return;
+    }
+    int64_t bytes = LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(vector))) / 8;
+    uint32_t first = 0;
+    for (uint32_t part = size / 2; part; part /= 2) {
+        if (!(num & part))
+            continue;
+        qgc_emit_store(e, qgc_emit_part(e, vector, first, part),
+                       qgc_emit_at_const(e, address, first * bytes), 1);
+        first += part;
+    }
+}
+
+/* ---- rounding ---- */
+
+static LLVMValueRef emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
+{
+    if (lanes == 4)
+        return qgc_emit_intrinsic(e, "llvm.x86.sse2.cvtps2dq", NULL, 0, &f, 1);
+    if (lanes == 8)
+        return qgc_emit_intrinsic(e, "llvm.x86.avx.cvt.ps2dq.256", NULL, 0, &f, 1);
+    LLVMTypeRef overloads[] = {LLVMVectorType(e->i32, lanes), LLVMVectorType(e->f32, lanes)};
+    return qgc_emit_intrinsic(e, "llvm.lrint", overloads, 2, &f, 1);
+}
+
+/* a < b ? a : b and its like are one instruction each. */
+static LLVMValueRef emit_select(qgc_emitter *e, LLVMRealPredicate predicate, LLVMValueRef a,
+                                LLVMValueRef b)
+{
+    return LLVMBuildSelect(e->builder, LLVMBuildFCmp(e->builder, predicate, a, b, ""), a, b, "");
+}
+
+static LLVMValueRef emit_clamp(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes,
+                               LLVMValueRef f)
+{
+    if (p->has_nan) {
+        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(f));
+        LLVMValueRef is_nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, f, f, "");
+        f = LLVMBuildSelect(e->builder, is_nan, zero, f, "");
+    }
+    LLVMValueRef lo = qgc_emit_splat(e, qgc_emit_f32(e, (float)(p->lo - p->zero_point)), lanes);
+    LLVMValueRef hi = qgc_emit_splat(e, qgc_emit_f32(e, (float)(p->hi - p->zero_point)), lanes);
+    return emit_select(e, LLVMRealOLT, emit_select(e, LLVMRealOGT, f, lo), hi);
+}
+
+LLVMValueRef qgc_emit_round(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes, LLVMValueRef f)
+{
+    return emit_convert(e, lanes, emit_clamp(e, p, lanes, f));
+}
+
+/* ---- the epilogue of a block ---- */
+
+/* Bytes of a block in natural order to the i32 lanes of vector |v|. */
+static LLVMValueRef emit_spread(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef bytes,
+                                uint32_t v)
+{
+    LLVMValueRef indices[16];
+    for (uint32_t l = 0; l < c->lanes; l++)
+        indices[l] = qgc_emit_i32(e, (int32_t)qgc_block_channel(c->vectors, c->lanes, v, l));
+    LLVMValueRef some = LLVMBuildShuffleVector(e->builder, bytes, LLVMGetPoison(LLVMTypeOf(bytes)),
+                                               LLVMConstVector(indices, c->lanes), "");
+    return LLVMBuildZExt(e->builder, some, LLVMVectorType(e->i32, c->lanes), "");
+}
+
+static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
+                               LLVMValueRef addend, uint32_t v)
+{
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vf32 = LLVMVectorType(e->f32, c->lanes);
+    int64_t offset = (int64_t)v * c->lanes * 4;
+    LLVMValueRef m = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->multipliers, offset), 4);
+    LLVMValueRef f = LLVMBuildFMul(b, LLVMBuildSIToFP(b, acc, vf32, ""), m, "");
+    if (addend) {
+        LLVMValueRef q = emit_spread(e, c, addend, v);
+        LLVMValueRef z =
+            qgc_emit_splat(e, qgc_emit_i32(e, c->epilogue->addend_zero_point), c->lanes);
+        m = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->addend_multipliers, offset), 4);
+        q = LLVMBuildSIToFP(b, LLVMBuildSub(b, q, z, ""), vf32, "");
+        f = LLVMBuildFAdd(b, f, LLVMBuildFMul(b, q, m, ""), "");
+    }
+    if (c->epilogue->has_bias)
+        f = LLVMBuildFAdd(b, f, qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->bias, offset), 4),
+                          "");
+    if (!c->epilogue->is_small)
+        f = emit_clamp(e, c->epilogue, c->lanes, f);
+    return emit_convert(e, c->lanes, f);
+}
+
+static LLVMValueRef emit_pack(qgc_emitter *e, const char *const *names, LLVMValueRef low,
+                              LLVMValueRef high)
+{
+    uint32_t bits = LLVMGetVectorSize(LLVMTypeOf(low)) *
+                    LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(low)));
+    LLVMValueRef args[] = {low, high};
+    return qgc_emit_intrinsic(e, names[bits / 256], NULL, 0, args, 2);
+}
+
+static const char *const to_i16[] = {"llvm.x86.sse2.packssdw.128", "llvm.x86.avx2.packssdw",
+                                     "llvm.x86.avx512.packssdw.512"};
+static const char *const to_u8[] = {"llvm.x86.sse2.packuswb.128", "llvm.x86.avx2.packuswb",
+                                    "llvm.x86.avx512.packuswb.512"};
+
+static LLVMValueRef emit_bound(qgc_emitter *e, const char *name, LLVMValueRef x, int32_t bound)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMValueRef constant =
+        LLVMConstInt(LLVMGetElementType(type), (unsigned long long)(int64_t)bound, true);
+    LLVMValueRef args[] = {x, qgc_emit_splat(e, constant, LLVMGetVectorSize(type))};
+    return qgc_emit_intrinsic(e, name, &type, 1, args, 2);
+}
+
+/* i32 -> i16 -> u8, saturating: four vectors in natural order. */
+static LLVMValueRef emit_pack4(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
+{
+    LLVMValueRef half[2];
+    for (int k = 0; k < 2; k++) {
+        half[k] = emit_pack(e, to_i16, i[2 * k], i[2 * k + 1]);
+        if (p->zero_point)
+            half[k] = emit_bound(e, "llvm.sadd.sat", half[k], p->zero_point);
+    }
+    LLVMValueRef bytes = emit_pack(e, to_u8, half[0], half[1]);
+    if (p->lo > 0)
+        bytes = emit_bound(e, "llvm.umax", bytes, p->lo);
+    return p->hi < 255 ? emit_bound(e, "llvm.umin", bytes, p->hi) : bytes;
+}
+
+static LLVMValueRef emit_pack2(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
+{
+    LLVMValueRef x = emit_pack(e, to_i16, i[0], i[1]);
+    x = emit_bound(e, "llvm.sadd.sat", x, p->zero_point);
+    x = emit_bound(e, "llvm.smin", emit_bound(e, "llvm.smax", x, p->lo), p->hi);
+    LLVMTypeRef bytes = LLVMVectorType(e->i8, LLVMGetVectorSize(LLVMTypeOf(x)));
+    return LLVMBuildTrunc(e->builder, x, bytes, "");
+}
+
+static LLVMValueRef emit_narrow(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef i)
+{
+    const qgc_epilogue *p = c->epilogue;
+    LLVMValueRef zero_point = qgc_emit_splat(e, qgc_emit_i32(e, p->zero_point), c->lanes);
+    i = LLVMBuildAdd(e->builder, i, zero_point, "");
+    if (p->is_small)
+        i = emit_bound(e, "llvm.smin", emit_bound(e, "llvm.smax", i, p->lo), p->hi);
+    return LLVMBuildTrunc(e->builder, i, LLVMVectorType(e->i8, c->lanes), "");
+}
+
+void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
+                           LLVMValueRef addend, LLVMValueRef out, int64_t channels)
+{
+    enum { MAX_VECTORS = 4 };
+    LLVMValueRef i[MAX_VECTORS], bytes = NULL;
+    uint32_t size = c->vectors * c->lanes;
+    if (addend)
+        bytes = qgc_emit_load(e, LLVMVectorType(e->i8, size), addend, 1);
+    for (uint32_t v = 0; v < c->vectors; v++)
+        i[v] = emit_float(e, c, acc[v], bytes, v);
+    if (c->vectors == 2 || c->vectors == 4) {
+        bytes = c->vectors == 4 ? emit_pack4(e, c->epilogue, i) : emit_pack2(e, c->epilogue, i);
+        qgc_emit_store_part(e, bytes, size, channels, out);
+        return;
+    }
+    for (uint32_t v = 0; v < c->vectors; v++) {
+        int64_t first = (int64_t)v * c->lanes;
+        if (first < channels)
+            qgc_emit_store_part(e, emit_narrow(e, c, i[v]), c->lanes, channels - first,
+                                qgc_emit_at_const(e, out, first));
+    }
+}
+
+/* ---- pixels ---- */
+
+bool qgc_pixels_are_flat(const qgc_emit_map *map, const qgc_pixels *pixels)
+{
+    return (map->height == 1 || pixels->row == map->width * pixels->pixel) &&
+           pixels->image == map->height * map->width * pixels->pixel;
+}
+
+LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_map *map, const qgc_pixels *pixels,
+                            LLVMValueRef base, LLVMValueRef index)
+{
+    base = qgc_emit_at_const(e, base, pixels->first);
+    if (qgc_pixels_are_flat(map, pixels))
+        return qgc_emit_at(e, base, qgc_emit_mul_const(e, index, pixels->pixel));
+    LLVMValueRef width = qgc_emit_i64(e, map->width), height = qgc_emit_i64(e, map->height);
+    LLVMValueRef row = LLVMBuildUDiv(e->builder, index, width, "");
+    LLVMValueRef x = LLVMBuildURem(e->builder, index, width, "");
+    LLVMValueRef image = LLVMBuildUDiv(e->builder, row, height, "");
+    row = LLVMBuildURem(e->builder, row, height, "");
+    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
+    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
+    return qgc_emit_at(e, base, qgc_emit_mul_const(e, x, pixels->pixel));
+}
