@@ -1,5 +1,6 @@
 #include "qgc/eval.h"
 
+#include "ir/macs.h"
 #include "runtime/data.h"
 #include "runtime/interp.h"
 #include "runtime/interp_feed.h"
@@ -198,6 +199,10 @@ static qgc_result evaluate(evaluator *e, const char *path)
                    "a graph of form %s computes the float graph's values: convert it first",
                    qgc_form_name(form));
     QGC_TRY(run_all(e));
+    qgc_macs macs = qgc_count_macs(e->module);
+    double batch = qgc_feed_fixed_batch(e->feed) ? (double)qgc_feed_fixed_batch(e->feed) : 1;
+    e->report.macs = macs.total / batch;
+    e->report.quantized_macs = macs.quantized / batch;
     e->report.has_labels = e->labels != NULL;
     e->report.has_reference = e->reference != NULL;
     e->report.mse = e->elements ? e->squares / (double)e->elements : 0;

@@ -108,6 +108,11 @@ size_t qgc_feed_end(const qgc_feed *feed)
     return feed->end;
 }
 
+size_t qgc_feed_fixed_batch(const qgc_feed *feed)
+{
+    return feed->fixed;
+}
+
 qgc_result qgc_feed_next(qgc_feed *f, qgc_tensor *out_inputs, size_t *out_num)
 {
     qgc_diag *diag = &f->func->module->context->diag;

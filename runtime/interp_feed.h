@@ -25,6 +25,9 @@ void qgc_feed_close(qgc_feed *feed);
 size_t qgc_feed_begin(const qgc_feed *feed);
 size_t qgc_feed_end(const qgc_feed *feed);
 
+/* The batch that the function asks for, or 0 where it is open. */
+size_t qgc_feed_fixed_batch(const qgc_feed *feed);
+
 /* One tensor for each parameter, views that are valid until the next call; *out_num samples, 0 at
  * the end. The last ones that do not fill a fixed batch are left out, with a warning. */
 qgc_result qgc_feed_next(qgc_feed *feed, qgc_tensor *out_inputs, size_t *out_num);

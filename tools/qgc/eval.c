@@ -17,6 +17,9 @@ static void print_report(const qgc_eval_report *r)
         printf("top-1        %.2f %%  (%zu)\n", percent(r->top1, r->samples), r->top1);
         printf("top-5        %.2f %%  (%zu)\n", percent(r->top5, r->samples), r->top5);
     }
+    if (r->macs > 0)
+        printf("MACs         %.4g M per sample, %.1f %% on quantized operands\n", r->macs / 1e6,
+               100 * r->quantized_macs / r->macs);
     if (!r->has_reference)
         return;
     printf("same top-1   %.2f %%  (%zu)\n", percent(r->agree, r->samples), r->agree);
