@@ -32,6 +32,7 @@ typedef struct qgc_epilogue {
     bool has_addend; /* + f32(addend - addend_zero_point) * addend_multiplier[c] before the bias */
     bool is_small;   /* proved: the rounded sum is within +-2^30 */
     bool has_nan;    /* not excluded: infinities of both signs may meet */
+    int32_t nan;     /* the rounded sum where it is not a number */
     int32_t addend_zero_point;
     int32_t zero_point, lo, hi;
 } qgc_epilogue;

@@ -93,13 +93,13 @@ void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValue
                            LLVMValueRef addend, LLVMValueRef out, int64_t channels);
 
 /* Offsets of the pixel with this flat index in an image of |width|. */
-typedef struct qgc_emit_map {
+typedef struct qgc_emit_image {
     int64_t height, width;
-} qgc_emit_map;
-LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_map *map, const qgc_pixels *pixels,
+} qgc_emit_image;
+LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc_pixels *pixels,
                             LLVMValueRef base, LLVMValueRef index);
 /* One stride leads from any pixel to the next. */
-bool qgc_pixels_are_flat(const qgc_emit_map *map, const qgc_pixels *pixels);
+bool qgc_pixels_are_flat(const qgc_emit_image *map, const qgc_pixels *pixels);
 
 /* The emitters of codegen/kernels.def. */
 typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);

@@ -16,7 +16,7 @@ typedef struct conv {
     LLVMValueRef in, out, addend; /* at the group */
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers;
     LLVMValueRef begin, end; /* tiles */
-    qgc_emit_map map;
+    qgc_emit_image map;
     uint32_t lanes;
 } conv;
 

@@ -70,6 +70,14 @@ void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int
 
 static LLVMValueRef emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
 {
+    if (lanes < 4) { /* in the low lanes: the others of what is widened do not matter */
+        LLVMValueRef indices[4];
+        for (uint32_t i = 0; i < 4; i++)
+            indices[i] = qgc_emit_i32(e, (int32_t)(i < lanes ? i : 0));
+        f = LLVMBuildShuffleVector(e->builder, f, LLVMGetPoison(LLVMTypeOf(f)),
+                                   LLVMConstVector(indices, 4), "");
+        return qgc_emit_part(e, emit_convert(e, 4, f), 0, lanes);
+    }
     if (lanes == 4)
         return qgc_emit_intrinsic(e, "llvm.x86.sse2.cvtps2dq", NULL, 0, &f, 1);
     if (lanes == 8)
@@ -89,9 +97,9 @@ static LLVMValueRef emit_clamp(qgc_emitter *e, const qgc_epilogue *p, uint32_t l
                                LLVMValueRef f)
 {
     if (p->has_nan) {
-        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(f));
+        LLVMValueRef nan = qgc_emit_splat(e, qgc_emit_f32(e, (float)p->nan), lanes);
         LLVMValueRef is_nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, f, f, "");
-        f = LLVMBuildSelect(e->builder, is_nan, zero, f, "");
+        f = LLVMBuildSelect(e->builder, is_nan, nan, f, "");
     }
     LLVMValueRef lo = qgc_emit_splat(e, qgc_emit_f32(e, (float)(p->lo - p->zero_point)), lanes);
     LLVMValueRef hi = qgc_emit_splat(e, qgc_emit_f32(e, (float)(p->hi - p->zero_point)), lanes);
@@ -223,13 +231,13 @@ void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValue
 
 /* ---- pixels ---- */
 
-bool qgc_pixels_are_flat(const qgc_emit_map *map, const qgc_pixels *pixels)
+bool qgc_pixels_are_flat(const qgc_emit_image *map, const qgc_pixels *pixels)
 {
     return (map->height == 1 || pixels->row == map->width * pixels->pixel) &&
            pixels->image == map->height * map->width * pixels->pixel;
 }
 
-LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_map *map, const qgc_pixels *pixels,
+LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc_pixels *pixels,
                             LLVMValueRef base, LLVMValueRef index)
 {
     base = qgc_emit_at_const(e, base, pixels->first);

@@ -151,7 +151,66 @@ def linear():
     return g
 
 
-FAMILIES = {"conv": [conv, conv, linear]}
+def elementwise():
+    """Terms of any integer types that broadcast; constants per tensor, channel or position; values that lie
+    NHWC because a convolution made them."""
+    g = Graph()
+    rank, num, y = randint(0, 4), randint(1, 4), choice(["u8", "i8", "i16", "u16"])
+    shape = [choice([1, 2, 3, 5, 17, 40]) for _ in range(rank)]
+    terms, zero_points = [], []
+    for i in range(num):
+        dtype = choice(["u8", "i8", "i16", "u16", "i32"])
+        own = shape if i == 0 else [choice([s, s, s, 1]) for s in shape][choice([0, 0, rank // 2]) :]
+        terms.append(g.const(dtype, own))
+        zero_points.append(choice([0, zero_point(dtype)]))
+    typical = choice([1e-3, 1.0, 1e3, 1e35])
+    kind, first, axis = choice(["attr", "list", "channel", "position"]), random.random() < 0.2, randint(0, max(rank - 1, 0))
+    operands = attrs = ""
+    if kind == "attr" or first or not rank:
+        attrs = f"multipliers = {floats(num, 1e-4 * typical, typical)}, c = {random.uniform(-9, 9):.7g}, "
+        attrs += "mode = zp_first, " if first else ""
+    elif kind == "list":
+        operands = ", " + g.float_const(floats(num, 1e-4, typical), [num])
+    elif kind == "channel":
+        rows = [floats(shape[axis], 1e-4, typical) for _ in range(num)]
+        operands = ", " + g.float_const("[" + ", ".join(rows) + "]", [num, shape[axis]])
+        operands += ", " + g.float_const(floats(shape[axis], -50, 50), [shape[axis]])
+        attrs = f"axis = {choice([axis, axis - rank])}, "
+    else:
+        last = shape[-1]
+        rows = ["[" * (rank - 1) + floats(last, 1e-4, typical) + "]" * (rank - 1) for _ in range(num)]
+        operands = ", " + g.float_const("[" + ", ".join(rows) + "]", [num] + [1] * (rank - 1) + [last])
+    zeros = "" if not any(zero_points) else f", term_zero_points = {zero_points}"
+    text = f"requantize [{', '.join(terms)}]{operands} {{{attrs}zero_point = {zero_point(y)}{zeros}{bounds(y)}}}"
+    g.result(g.add(text, y, shape), y, shape)
+    return g
+
+
+def after_conv():
+    """An add of two convolutions' results in NHWC, and of a constant."""
+    g = Graph()
+    c, o, size = choice([1, 3, 8]), choice([1, 5, 16, 40]), [randint(1, 6), randint(1, 9)]
+    shape, x_type = [choice([1, 2]), o, *size], choice(["u8", "i8"])
+    x = g.const(x_type, [shape[0], c, *size])
+    made = [product(g, "int_conv2d", x, x_type, [o, c, 1, 1], shape, 1, "", c) for _ in range(2)]
+    made.append((g.const("i8", shape), "i8"))
+    num, y = randint(1, 3), choice(["u8", "i8"])
+    operands, attrs = "", f"multipliers = {floats(num, 0.1, 1.5)}, "
+    if random.random() < 0.5:
+        rows = [floats(o, 0.1, 1.5) for _ in range(num)]
+        operands, attrs = ", " + g.float_const("[" + ", ".join(rows) + "]", [num, o]), "axis = 1, "
+    zeros = [zero_point(dtype) for _, dtype in made[:num]]
+    text = f"requantize [{', '.join(name for name, _ in made[:num])}]{operands} {{{attrs}zero_point = {zero_point(y)}, term_zero_points = {zeros}{bounds(y)}}}"
+    z = g.add(text, y, shape)
+    # Its border is asked for by a convolution behind it.
+    last = [shape[0], 4, *size]
+    w, w_type = product(g, "int_conv2d", z, y, [4, o, 3, 3], last, 1, "padding = [1,1,1,1], ", o * 9)
+    g.result(w, w_type, last)
+    g.result(z, y, shape)
+    return g
+
+
+FAMILIES = {"conv": [conv, conv, linear], "map": [elementwise, elementwise, after_conv]}
 
 
 def run(*arguments):
