@@ -1,4 +1,4 @@
-/* Converters: Resize and its predecessor Upsample. */
+/* Converters: Resize and its predecessor Upsample, RoiAlign. */
 #include "frontend/onnx/import.h"
 
 #include <string.h>
@@ -86,5 +86,24 @@ qgc_result convert_resize(onnx_import *im)
         set_floats(im, node, "scales", 2, onnx_in(im, 2));
     set_words(im, node);
     set_numbers(im, node);
+    return onnx_define(im, 0, onnx_end(im, node));
+}
+
+/* Before opset 16 regions had no offset. */
+qgc_result convert_roi_align(onnx_import *im)
+{
+    const char *usual = im->version < 16 ? "output_half_pixel" : "half_pixel";
+    qgc_value *operands[] = {onnx_need(im, 0), onnx_need(im, 1), onnx_need(im, 2)};
+    if (strcmp(onnx_string(im, "mode", "avg"), "avg") != 0)
+        return onnx_refuse(im, "mode other than avg is not supported");
+    if (im->reason)
+        return QGC_FAILED;
+    qgc_node *node = onnx_begin(im, "roi_align", 3, operands, 1);
+    onnx_set_int(im, node, "output_height", onnx_int(im, "output_height", 1));
+    onnx_set_int(im, node, "output_width", onnx_int(im, "output_width", 1));
+    onnx_set_int(im, node, "sampling_ratio", onnx_int(im, "sampling_ratio", 0));
+    onnx_set_float(im, node, "spatial_scale", onnx_float(im, "spatial_scale", 1));
+    onnx_set_word(im, node, "coordinates",
+                  onnx_string(im, "coordinate_transformation_mode", usual));
     return onnx_define(im, 0, onnx_end(im, node));
 }

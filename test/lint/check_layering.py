@@ -30,7 +30,7 @@ RULES = [
     ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/*"]),
     ("runtime/ref/ref.c", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/ops.def"]),
     ("runtime/ref/*", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/einsum.h",
-                        "ir/unique.h"]),
+                        "ir/nms.h", "ir/unique.h"]),
     ("runtime/*", ["qgc/*", "base/*", "runtime/*"]),
     ("codegen/*", ["qgc/*", "base/*", "ir/*", "runtime/*", "codegen/*"]),
     ("include/qgc/*", ["qgc/*"]),
