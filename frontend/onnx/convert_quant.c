@@ -118,7 +118,7 @@ qgc_result convert_dynamic_quantize(onnx_import *im)
     onnx_set(im, node, "spec", (qgc_attr){.kind = QGC_ATTR_SPEC, .spec = spec});
     onnx_set_float(im, node, "eps", 0x1p-126f); /* ONNX has no least scale */
     qgc_value *scale = onnx_end(im, node);
-    if (!scale)
+    if (!node || !scale)
         return QGC_FAILED;
     qgc_value *zero_point = &node->results[1];
     QGC_TRY(onnx_define(im, 0, quantize(im, x, scale, zero_point, QGC_DTYPE_U8)));

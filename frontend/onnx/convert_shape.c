@@ -172,6 +172,8 @@ qgc_result convert_top_k(onnx_import *im)
     onnx_set_flag(im, node, "largest", onnx_int(im, "largest", 1) != 0);
     onnx_set_flag(im, node, "sorted", onnx_int(im, "sorted", 1) != 0);
     qgc_value *values = onnx_end(im, node);
+    if (!node || !values)
+        return QGC_FAILED;
     QGC_TRY(onnx_define(im, 0, values));
     return onnx_define(im, 1, &node->results[1]);
 }

@@ -25,16 +25,21 @@ typedef struct cell {
 
 typedef void step_fn(cell *cell, const float *x);
 
-static const float *operand(qgc_ref_call *call, uint32_t index)
+static const float *floats(qgc_ref_call *call, const qgc_tensor *t)
 {
-    const qgc_tensor *t = index < call->num_operands ? call->operands[index] : NULL;
-    if (!t || t->dtype == QGC_DTYPE_F32)
-        return t ? t->data : NULL;
+    if (t->dtype == QGC_DTYPE_F32)
+        return t->data;
     size_t num = qgc_tensor_count(t);
     float *copy = QGC_NEW_ARRAY(call->scratch, float, num);
     for (size_t i = 0; i < num; i++)
         copy[i] = qgc_get_f32(t, i);
     return copy;
+}
+
+static const float *optional(qgc_ref_call *call, uint32_t index)
+{
+    const qgc_tensor *t = index < call->num_operands ? call->operands[index] : NULL;
+    return t ? floats(call, t) : NULL;
 }
 
 static float bias(const cell *cell, size_t row, bool recurrent)
@@ -220,13 +225,13 @@ static layer read_layer(qgc_ref_call *call, size_t gates)
                    .hidden = (size_t)r->shape[2],
                    .directions = (size_t)r->shape[0],
                    .gates = gates,
-                   .x = operand(call, X),
-                   .w = operand(call, W),
-                   .r = operand(call, R),
-                   .b = operand(call, B),
-                   .h0 = operand(call, H0),
-                   .c0 = operand(call, C0),
-                   .p = operand(call, P),
+                   .x = floats(call, call->operands[X]),
+                   .w = floats(call, call->operands[W]),
+                   .r = floats(call, call->operands[R]),
+                   .b = optional(call, B),
+                   .h0 = optional(call, H0),
+                   .c0 = optional(call, C0),
+                   .p = optional(call, P),
                    .has_clip = has_clip,
                    .clip = has_clip ? qgc_node_float(call->node, "clip") : 0};
 }
