@@ -177,6 +177,8 @@ static qgc_result compute(const qgc_node *node, const qgc_tensor *const *operand
     qgc_result result = QGC_OK;
     for (uint32_t i = 0; i < node->num_results && result == QGC_OK; i++)
         result = create(&context->diag, types[i], &results[i]);
+    if (result != QGC_OK)
+        qgc_note(&context->diag, node->loc, "a result of this %s", qgc_op(node->op)->mnemonic);
     qgc_ref_call call = {context, node,   node->num_operands, node->num_results, operands,
                          results, scratch};
     if (result == QGC_OK)

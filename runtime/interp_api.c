@@ -90,13 +90,30 @@ static bool ends_with(const char *path, const char *ending)
     return size >= tail && strcmp(path + size - tail, ending) == 0;
 }
 
+static bool is_taken(const qgc_named_tensor *named, size_t num, const char *name)
+{
+    for (size_t i = 0; i < num; i++)
+        if (qgc_str_equal(named[i].name, qgc_str_from(name)))
+            return true;
+    return false;
+}
+
+/* A value that is returned twice gives two arrays; names in a file differ: y, y.1. */
+static void name_all(qgc_arena *arena, const qgc_tensors *tensors, qgc_named_tensor *out)
+{
+    for (size_t i = 0; i < tensors->num; i++) {
+        const char *name = tensors->items[i].name;
+        for (unsigned n = 1; is_taken(out, i, name); n++)
+            name = qgc_arena_printf(arena, "%s.%u", tensors->items[i].name, n);
+        out[i] = (qgc_named_tensor){qgc_str_from(name), tensors->items[i].tensor};
+    }
+}
+
 qgc_result qgc_tensors_write(qgc_context *context, const char *path, const qgc_tensors *tensors)
 {
     qgc_diag *diag = &context->diag;
     qgc_named_tensor *named = QGC_NEW_ARRAY(&context->arena, qgc_named_tensor, tensors->num);
-    for (size_t i = 0; i < tensors->num; i++)
-        named[i] =
-            (qgc_named_tensor){qgc_str_from(tensors->items[i].name), tensors->items[i].tensor};
+    name_all(&context->arena, tensors, named);
     if (ends_with(path, ".safetensors"))
         return qgc_safetensors_write(diag, path, named, tensors->num);
     if (ends_with(path, ".npz"))
@@ -168,6 +185,14 @@ static bool is_param(const qgc_func *func, const char *name)
     return !name[0] && func->num_params == 1;
 }
 
+static bool is_repeated(const qgc_tensors *tensors, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(tensors->items[i].name, tensors->items[index].name) == 0)
+            return true;
+    return false;
+}
+
 static qgc_result match_inputs(const qgc_func *func, const qgc_tensors *inputs, qgc_tensor *out)
 {
     qgc_diag *diag = &func->module->context->diag;
@@ -175,6 +200,10 @@ static qgc_result match_inputs(const qgc_func *func, const qgc_tensors *inputs, 
         if (!is_param(func, inputs->items[i].name))
             return qgc_report(diag, func->loc, QGC_D_BAD_INPUT, "@%s has no input named '%s'",
                               func->name->data, inputs->items[i].name);
+    for (size_t i = 0; i < inputs->num; i++)
+        if (is_repeated(inputs, i))
+            return qgc_report(diag, func->loc, QGC_D_BAD_INPUT, "input '%s' of @%s is given twice",
+                              inputs->items[i].name, func->name->data);
     for (uint32_t i = 0; i < func->num_params; i++) {
         const qgc_tensor *input = find_input(func, &func->params[i], inputs);
         if (!input)
