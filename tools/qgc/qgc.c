@@ -1,6 +1,7 @@
 /* The driver: one table of commands, each a thin client of include/qgc/. */
 #include "command.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -340,12 +341,20 @@ static int dispatch(const command *c, char **argv)
         qgc_context_set_quiet(call.context, has_option(&call, "--quiet"));
         code = c->run(&call);
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("qgc: stdout");
-        code = EXIT_ENVIRONMENT;
-    }
     qgc_context_destroy(call.context);
     return code;
+}
+
+/* Output that did not arrive is a failure, whatever else happened. */
+static int close_stdout(int code)
+{
+    bool failed = ferror(stdout);
+    errno = 0;
+    failed |= fflush(stdout) != 0;
+    if (!failed)
+        return code;
+    fprintf(stderr, "qgc: error: stdout: %s\n", errno ? strerror(errno) : "writing failed");
+    return EXIT_ENVIRONMENT;
 }
 
 static int print_version(void)
@@ -359,7 +368,7 @@ static int print_version(void)
     return EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
@@ -372,4 +381,9 @@ int main(int argc, char **argv)
             return dispatch(&commands[i], argv + 2);
     fprintf(stderr, "qgc: error: no command '%s'; qgc --help lists them\n", name);
     return EXIT_BAD_INPUT;
+}
+
+int main(int argc, char **argv)
+{
+    return close_stdout(run(argc, argv));
 }
