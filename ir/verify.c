@@ -11,6 +11,7 @@
  *  (V9) use lists are exactly the operand slots.
  *  (V10) the module's form allows what it holds: `observe` only in prepared and calibrated graphs,
  *        `quant.` attributes only in annotated ones, targets of functions only from partitioned on.
+ *  (V11) no value has two stats records for the same call site.
  */
 #include "ir/infer.h"
 
@@ -204,6 +205,27 @@ static void check_func(verifier *v, qgc_func *func)
     }
 }
 
+/* One record for each value and call site. That a record's value exists is not asked: statistics
+ * of another graph are convert's to refuse. */
+static void check_stats(verifier *v, qgc_arena *scratch)
+{
+    qgc_context *context = v->module->context;
+    qgc_map seen = {.arena = scratch};
+    for (size_t i = 0; i < v->module->stats.size; i++) {
+        const qgc_record *r = &v->module->stats.data[i];
+        const char *key = qgc_arena_printf(scratch, "%s %s %s", r->func->data, r->value->data,
+                                           r->site ? r->site->data : "");
+        void **entry = qgc_map_at(&seen, qgc_context_name(context, key));
+        if (*entry) {
+            qgc_report(v->diag, r->loc, QGC_D_REDEFINED, "statistics of @%s.%%%s are given twice",
+                       r->func->data, r->value->data);
+            qgc_note(v->diag, ((const qgc_record *)*entry)->loc, "first given here");
+            fail(v);
+        }
+        *entry = (void *)r;
+    }
+}
+
 typedef enum visit_state { UNSEEN, ACTIVE, DONE } visit_state;
 
 /* Depth-first over calls; the call chain is as deep as the module has functions at most. */
@@ -247,6 +269,7 @@ qgc_result qgc_module_verify(qgc_module *module)
             check_recursion(&v, &states, func, 0);
     QGC_EACH_FUNC (func, module)
         check_func(&v, func);
+    check_stats(&v, &scratch);
     qgc_arena_destroy(&scratch);
     return v.result;
 }
