@@ -45,6 +45,8 @@ void qgc_pins_collect(const qgc_module *module, qgc_arena *arena, qgc_pins *out)
     for (size_t i = 0; i < module->stats.size; i++) {
         const qgc_record *record = &module->stats.data[i];
         pin(out, qgc_module_find_func(module, record->func), record->value);
+        QGC_EACH_FUNC (caller, module)
+            pin(out, caller, record->site);
     }
     QGC_EACH_FUNC (func, module)
         QGC_EACH_NODE (node, func)

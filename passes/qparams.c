@@ -4,6 +4,7 @@
 #include "passes/constants.h"
 #include "passes/observers.h"
 #include "passes/provenance.h"
+#include "passes/recorders.h"
 #include "passes/stats_record.h"
 #include "runtime/tensor.h"
 
@@ -87,6 +88,24 @@ static void add_name(qgc_text *text, qgc_name func, qgc_name value)
     qgc_value_name_print(text, value);
 }
 
+static void add_record_name(qgc_text *text, const qgc_record *record)
+{
+    add_name(text, record->func, record->value);
+    if (!record->site)
+        return;
+    qgc_text_puts(text, " at ");
+    qgc_value_name_print(text, record->site);
+}
+
+static bool is_call_site(const decider *d, const qgc_record *record)
+{
+    qgc_site_list sites = qgc_call_sites(qgc_module_find_func(d->module, record->func), d->arena);
+    for (size_t i = 0; i < sites.size; i++)
+        if (sites.data[i] == record->site)
+            return true;
+    return false;
+}
+
 static void list_missing(const decider *d, qgc_text *text)
 {
     QGC_EACH_FUNC (func, d->module)
@@ -104,8 +123,8 @@ static qgc_result index_records(decider *d)
         const qgc_value *value = find_value(d->module, record);
         if (is_recorded(value) && !record->site)
             *qgc_map_at(&d->records, value) = (void *)record;
-        else
-            add_name(&unexpected, record->func, record->value);
+        else if (!is_recorded(value) || !is_call_site(d, record))
+            add_record_name(&unexpected, record);
     }
     if (!unexpected.size && !names_another_graph(d))
         return QGC_OK;

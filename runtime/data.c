@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FORGET_BYTES = 8 << 20 };
+enum { FORGET_BYTES = 1 << 20 };
 
 typedef struct part {
     const char *path;

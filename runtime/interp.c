@@ -17,8 +17,9 @@ typedef struct frame {
     qgc_context *context;
     qgc_bindings *bindings;
     const qgc_interp_options *options;
-    qgc_arena arena; /* slots */
-    qgc_map slots;   /* value -> slot * */
+    const qgc_node *call; /* that leads here; NULL in the entry function */
+    qgc_arena arena;      /* slots */
+    qgc_map slots;        /* value -> slot * */
     qgc_arena scratch;
     QGC_VEC(slot *) all;
 } frame;
@@ -97,7 +98,7 @@ static void define(frame *f, const qgc_value *value, qgc_tensor tensor, bool own
     *qgc_map_at(&f->slots, value) = s;
     qgc_vec_push(&f->arena, &f->all, s);
     if (f->options && f->options->watch)
-        f->options->watch(f->options->user, value, &s->tensor);
+        f->options->watch(f->options->user, f->call, value, &s->tensor);
     if (owned && !s->uses_left)
         qgc_tensor_destroy(&s->tensor);
 }
@@ -189,7 +190,8 @@ static qgc_result compute(const qgc_node *node, const qgc_tensor *const *operand
 }
 
 static qgc_result run_func(const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
-                           qgc_bindings *bindings, const qgc_interp_options *options);
+                           qgc_bindings *bindings, const qgc_interp_options *options,
+                           const qgc_node *call);
 
 static qgc_result run_call(frame *f, const qgc_node *node, qgc_tensor *results)
 {
@@ -200,7 +202,7 @@ static qgc_result run_call(frame *f, const qgc_node *node, qgc_tensor *results)
         QGC_ASSERT(operands[i], "the verifier refuses a call with an absent operand");
         args[i] = *operands[i];
     }
-    return run_func(callee, args, results, f->bindings, f->options);
+    return run_func(callee, args, results, f->bindings, f->options, node);
 }
 
 /* The carried values: the first round borrows the operands, later ones own what the body gave. */
@@ -221,7 +223,7 @@ static qgc_result run_loop(frame *f, const qgc_node *node, qgc_tensor *results)
     }
     qgc_tensor *next = QGC_NEW_ARRAY(&f->scratch, qgc_tensor, num);
     for (int64_t round = 0; round < count; round++) {
-        qgc_result result = run_func(body, results, next, f->bindings, f->options);
+        qgc_result result = run_func(body, results, next, f->bindings, f->options, node);
         destroy_all(results, num);
         QGC_TRY(result);
         memcpy(results, next, num * sizeof *next);
@@ -319,14 +321,18 @@ static qgc_result run_body(frame *f, const qgc_tensor *inputs, qgc_tensor *outpu
 }
 
 static qgc_result run_func(const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
-                           qgc_bindings *bindings, const qgc_interp_options *options)
+                           qgc_bindings *bindings, const qgc_interp_options *options,
+                           const qgc_node *call)
 {
     const qgc_engine *engine = options ? options->engine : NULL;
     qgc_result executed;
     if (engine && engine->execute(engine->user, func, inputs, outputs, &executed))
         return executed;
-    frame f = {
-        .func = func, .context = func->module->context, .bindings = bindings, .options = options};
+    frame f = {.func = func,
+               .context = func->module->context,
+               .bindings = bindings,
+               .options = options,
+               .call = call};
     f.slots.arena = &f.arena;
     qgc_result result = run_body(&f, inputs, outputs);
     for (size_t i = 0; i < f.all.size; i++)
@@ -342,7 +348,7 @@ qgc_result qgc_interp_run(const qgc_func *func, const qgc_tensor *inputs, qgc_te
 {
     qgc_arena arena = {0};
     qgc_bindings bindings = {.arena = &arena};
-    qgc_result result = run_func(func, inputs, outputs, &bindings, options);
+    qgc_result result = run_func(func, inputs, outputs, &bindings, options, NULL);
     qgc_arena_destroy(&arena);
     return result;
 }

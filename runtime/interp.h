@@ -8,9 +8,9 @@
 #include "runtime/tensor.h"
 
 /* Called for every value as it is computed (parameters and constants too). |tensor| is borrowed for
- * the call. |site|: the results of the calls that lead here, outermost first, joined by '/'; "" in
- * the entry function. */
-typedef void qgc_watch(void *user, const qgc_value *value, const qgc_tensor *tensor);
+ * the call. |call|: the node that called the value's function; NULL in the entry function. */
+typedef void qgc_watch(void *user, const qgc_node *call, const qgc_value *value,
+                       const qgc_tensor *tensor);
 
 /* Executes |func| itself: true, with outputs made and *out_result set, or false: the interpreter
  * goes on. */

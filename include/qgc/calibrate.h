@@ -14,13 +14,18 @@ typedef struct qgc_calibrate_options {
     size_t limit;      /* at most so many samples; 0: all */
     size_t shard;      /* this part (0 ...) of */
     size_t num_shards; /* so many, in contiguous ranges of samples; 0: 1 */
+    const char *state; /* file of a run that can be resumed, written meanwhile and at the end; where
+                          it exists the run goes on from there. Or NULL */
+    size_t checkpoint_batches; /* written after so many; 0: after 5 seconds */
     void (*progress)(void *user, size_t done, size_t total); /* samples; or NULL */
     void *user;
 } qgc_calibrate_options;
 
 /* |path|: a data file or folder (runtime/data.h), an array for each input by name, or one without a
  * name for the only input; the first dimension counts samples. On success the module has the form
- * calibrated, a statistics record for each observed value and a provenance. */
+ * calibrated, a statistics record for each observed value and a provenance. Memory does not grow
+ * with the number of samples. A run that is killed and resumed from its state gives the same bytes.
+ */
 QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
                                         const qgc_calibrate_options *options);
 

@@ -72,10 +72,12 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
     progress bar;
     progress_begin(call, &bar);
     qgc_calibrate_options options = {.func = get_option(call, "--func"),
+                                     .state = get_option(call, "--resume"),
                                      .progress = bar.is_wanted ? progress_show : NULL,
                                      .user = &bar};
     if (read_size(call, "--batch", &options.batch) != QGC_OK ||
         read_size(call, "--limit", &options.limit) != QGC_OK ||
+        read_size(call, "--checkpoint", &options.checkpoint_batches) != QGC_OK ||
         read_shard(call, &options) != QGC_OK)
         return QGC_FAILED;
     qgc_result result = qgc_module_calibrate(module, data, &options);
@@ -86,8 +88,10 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
 int run_calibrate(invocation *call)
 {
     const char *data = get_option(call, "--data"), *path = get_option(call, "-o");
-    if (!data) {
-        qgc_context_usage_error(call->context, "qgc calibrate needs --data");
+    const char *state = get_option(call, "--resume");
+    if (!data || (has_option(call, "--checkpoint") && !state)) {
+        qgc_context_usage_error(call->context, data ? "--checkpoint needs --resume"
+                                                    : "qgc calibrate needs --data");
         return fail(call);
     }
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
@@ -101,6 +105,8 @@ int run_calibrate(invocation *call)
     qgc_module_destroy(module);
     if (result != QGC_OK)
         return fail(call);
+    if (state && fflush(stdout) == 0) /* what it is for is written */
+        remove(state);
     flush_diagnostics(call);
     return EXIT_DONE;
 }
