@@ -139,6 +139,11 @@ qgc_stats_fault qgc_stats_range_mse(const qgc_stats *stats, const qgc_quant_spec
 qgc_stats_fault qgc_stats_mean_squared_error(const qgc_stats *stats, const qgc_quant_spec *spec,
                                              qgc_range range, double *out_error);
 
+/* The share, 0 to 1, of the values that lie outside [lo, hi]: infinities do, NaNs do not count;
+ * values are taken as uniform within their bin, clipped to [min, max]. False where the record does
+ * not tell: a moving average, or minimum and maximum outside the range. */
+bool qgc_stats_share_outside(const qgc_stats *stats, double lo, double hi, double *out);
+
 /* Score: Kullback-Leibler divergence sum P ln(P / Q) over the bins. A bin belongs to the level its
  * centre is quantized to. P: the counts in the bins inside the range, those of the bins outside
  * added to the outermost bin inside on their side, divided by their sum. Q: the counts inside the

@@ -11,5 +11,6 @@
 #include "qgc/onnx.h"
 #include "qgc/pass.h"
 #include "qgc/run.h"
+#include "qgc/stats.h"
 
 #endif

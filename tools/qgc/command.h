@@ -21,7 +21,7 @@ typedef struct option_values {
     int num;
 } option_values;
 
-enum { MAX_OPTIONS = 32, MAX_FILES = 16 };
+enum { MAX_OPTIONS = 32, MAX_FILES = 260 };
 
 typedef struct invocation {
     const struct command *command;
@@ -60,6 +60,7 @@ int run_import(invocation *call);
 int run_onnx_check(invocation *call);
 int run_quantize(invocation *call);
 int run_eval(invocation *call);
+int run_stats(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);
 

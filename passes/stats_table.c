@@ -1,0 +1,195 @@
+/* Statistics as tables: what was seen, and how other data fits the ranges that follow from it. */
+#include "passes/data_pass.h"
+#include "passes/observers.h"
+#include "passes/qparams.h"
+#include "qgc/stats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct table {
+    qgc_module *module;
+    qgc_arena arena;
+    qgc_recorders recorders;
+    qgc_map decisions; /* observer -> qgc_decision * */
+    qgc_map of_value;  /* observed value -> that of its first observer */
+    int width;         /* of the names */
+} table;
+
+static const char *name_of(table *t, const qgc_recorder *r)
+{
+    qgc_text text = {.arena = &t->arena};
+    qgc_func_name_print(&text, qgc_value_func(t->module, r->value)->name);
+    qgc_text_putc(&text, '.');
+    qgc_value_name_print(&text, r->value->name);
+    if (r->site) {
+        qgc_text_puts(&text, " at ");
+        qgc_value_name_print(&text, r->site);
+    }
+    return text.data;
+}
+
+static qgc_result decide(table *t, const char *text)
+{
+    qgc_method method;
+    qgc_diag *diag = &t->module->context->diag;
+    if (!qgc_method_read(qgc_str_from(text), &method))
+        return qgc_report(
+            diag, QGC_NO_LOC, QGC_D_USAGE,
+            "method %s: expected minmax, percentile:P with 0 < P <= 1, entropy or mse", text);
+    if (t->module->form != QGC_FORM_CALIBRATED)
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_FORM,
+                          "statistics are those of a graph of form calibrated, here it is %s",
+                          qgc_form_name(t->module->form));
+    QGC_TRY(qgc_decide(t->module, &method, &t->arena, &t->decisions));
+    QGC_EACH_FUNC (func, t->module)
+        QGC_EACH_NODE (node, func) {
+            void **slot = node->op == QGC_OP_OBSERVE && qgc_observer_records(node)
+                              ? qgc_map_at(&t->of_value, qgc_observed_value(node))
+                              : NULL;
+            if (slot && !*slot)
+                *slot = qgc_map_get(&t->decisions, node);
+        }
+    return QGC_OK;
+}
+
+static qgc_result prepare(table *t, const char *method, bool wants_histograms)
+{
+    t->decisions.arena = t->of_value.arena = &t->arena;
+    QGC_TRY(decide(t, method));
+    QGC_TRY(qgc_recorders_build(&t->recorders, t->module, &t->arena, wants_histograms));
+    for (size_t i = 0; i < t->recorders.list.size; i++) {
+        int size = (int)strlen(name_of(t, t->recorders.list.data[i]));
+        t->width = size > t->width ? size : t->width;
+    }
+    return QGC_OK;
+}
+
+/* ---- what a range does ---- */
+
+/* The real values that the quantized type can hold. */
+typedef struct span {
+    double lo, hi, scale;
+} span;
+
+static span span_of(const qgc_decision *d)
+{
+    double scale = (double)d->params[0].scale, zero = d->params[0].zero_point;
+    return (span){(d->range.lo - zero) * scale, (d->range.hi - zero) * scale, scale};
+}
+
+/* What lies within half a step of the ends is rounded, not clipped. */
+static bool clipped_share(const qgc_stats *stats, span s, double *out)
+{
+    return qgc_stats_share_outside(stats, s.lo - s.scale / 2, s.hi + s.scale / 2, out);
+}
+
+/* log2 of the number of levels from that of the minimum to that of the maximum. */
+static double bits_used(const qgc_stats *stats, const qgc_decision *d)
+{
+    int32_t lo = qgc_quantize(stats->min, d->params[0], d->range, QGC_QUANTIZE_MULTIPLY);
+    int32_t hi = qgc_quantize(stats->max, d->params[0], d->range, QGC_QUANTIZE_MULTIPLY);
+    return log2((double)hi - lo + 1);
+}
+
+static double unused_share(const qgc_stats *stats, span s)
+{
+    double lo = (double)stats->min > s.lo ? (double)stats->min : s.lo;
+    double hi = (double)stats->max < s.hi ? (double)stats->max : s.hi;
+    return lo < hi ? 1 - (hi - lo) / (s.hi - s.lo) : 1;
+}
+
+/* ---- print ---- */
+
+static void print_range(const qgc_stats *stats, FILE *out)
+{
+    if (stats->min <= stats->max)
+        fprintf(out, " %12.6g %12.6g", (double)stats->min, (double)stats->max);
+    else
+        fprintf(out, " %12s %12s", "-", "-");
+}
+
+static void print_record(table *t, const qgc_recorder *r, FILE *out)
+{
+    const qgc_decision *d = qgc_map_get(&t->of_value, r->value);
+    double clipped;
+    fprintf(out, "%-*s %12" PRIu64, t->width, name_of(t, r), r->stats.count);
+    print_range(&r->stats, out);
+    fprintf(out, " %12" PRIu64, r->stats.zeros);
+    if (clipped_share(&r->stats, span_of(d), &clipped))
+        fprintf(out, " %8.3f%%", 100 * clipped);
+    else
+        fprintf(out, " %9s", "-");
+    if (r->stats.min <= r->stats.max)
+        fprintf(out, " %5.2f/%.0f\n", bits_used(&r->stats, d),
+                ceil(log2((double)d->range.hi - d->range.lo + 1)));
+    else
+        fprintf(out, " %5s\n", "-");
+}
+
+static qgc_result print_stats(table *t, const char *method, FILE *out)
+{
+    QGC_TRY(prepare(t, method, false));
+    QGC_TRY(qgc_recorders_add(&t->recorders, t->module));
+    fprintf(out, "%-*s %12s %12s %12s %12s %9s  bits\n", t->width, "value", "count", "min", "max",
+            "zeros", "clipped");
+    for (size_t i = 0; i < t->recorders.list.size; i++)
+        if (t->recorders.list.data[i]->stats.count)
+            print_record(t, t->recorders.list.data[i], out);
+    return QGC_OK;
+}
+
+qgc_result qgc_module_print_stats(qgc_module *module, const char *method, FILE *out)
+{
+    table t = {.module = module};
+    qgc_result result = print_stats(&t, method, out);
+    qgc_arena_destroy(&t.arena);
+    return result;
+}
+
+/* ---- check ---- */
+
+static double print_fit(table *t, const qgc_recorder *r, FILE *out)
+{
+    span s = span_of(qgc_map_get(&t->of_value, r->value));
+    double clipped = 0;
+    clipped_share(&r->stats, s, &clipped); /* a histogram: always known */
+    fprintf(out, "%-*s", t->width, name_of(t, r));
+    print_range(&r->stats, out);
+    fprintf(out, " %12.6g %12.6g %8.3f%% %8.2f%%\n", s.lo, s.hi, 100 * clipped,
+            100 * unused_share(&r->stats, s));
+    return clipped;
+}
+
+static qgc_result check_stats(table *t, const char *path, const qgc_check_options *o, FILE *out,
+                              double *out_clipped)
+{
+    QGC_TRY(prepare(t, o->method, true));
+    qgc_data_pass pass = {.recorders = &t->recorders,
+                          .func = o->func,
+                          .path = path,
+                          .feed = {.batch = o->batch, .limit = o->limit},
+                          .progress = o->progress,
+                          .user = o->user};
+    QGC_TRY(qgc_data_pass_run(&pass));
+    fprintf(out, "%-*s %12s %12s %12s %12s %9s %9s\n", t->width, "value", "min", "max", "range",
+            "to", "clipped", "unused");
+    *out_clipped = 0;
+    for (size_t i = 0; i < t->recorders.list.size; i++) {
+        if (!t->recorders.list.data[i]->stats.count)
+            continue;
+        double clipped = print_fit(t, t->recorders.list.data[i], out);
+        *out_clipped = clipped > *out_clipped ? clipped : *out_clipped;
+    }
+    return QGC_OK;
+}
+
+qgc_result qgc_module_check_stats(qgc_module *module, const char *path,
+                                  const qgc_check_options *options, FILE *out, double *out_clipped)
+{
+    table t = {.module = module};
+    qgc_result result = check_stats(&t, path, options, out, out_clipped);
+    qgc_arena_destroy(&t.arena);
+    return result;
+}
