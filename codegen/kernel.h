@@ -83,6 +83,41 @@ enum {
     QGC_CONV_NUM_CONSTANTS
 };
 
+/* Depthwise convolution of NHWC u8: a sum of each channel by itself. Channels go in chunks of four
+ * vectors; the bytes of four neighbouring pixels of a channel make the 32-bit lane that a dot
+ * product takes, in the order of a block of four vectors. A group of four pixels serves several
+ * outputs of its row, each with its weights shifted to where its window begins. */
+typedef struct qgc_depthwise_kernel {
+    qgc_kernel base; /* units: output rows, of all images */
+    int64_t images, out_h, out_w, channels;
+    qgc_pixels in;                /* first taps of output rows; pixel: the next input pixel */
+    qgc_pixels out, addend;       /* of the output's pixels */
+    int64_t stride;               /* in input pixels */
+    int64_t kernel_h, kernel_row; /* rows of the kernel, bytes from one to the next */
+    int64_t width;                /* of the window with its dilation */
+    uint32_t outputs, groups;     /* of a tile: neighbouring outputs, groups of four pixels */
+    qgc_epilogue epilogue;
+} qgc_depthwise_kernel;
+
+/* Constants as of conv; weights [chunk][kernel row][output][group][vector][lane][4]. */
+
+/* Lanes of the vectors of a chunk: all that the level has, fewer for a short last one. */
+static inline uint32_t qgc_chunk_lanes(int64_t channels, uint32_t most)
+{
+    uint32_t lanes = 4;
+    while (lanes < most && 4 * (int64_t)lanes < channels)
+        lanes *= 2;
+    return lanes;
+}
+
+/* Some pixel of |group| is in the window of |output|. */
+static inline bool qgc_depthwise_meets(const qgc_depthwise_kernel *k, uint32_t output,
+                                       uint32_t group)
+{
+    int64_t first = output * k->stride;
+    return first < 4 * (int64_t)group + 4 && first + k->width > 4 * (int64_t)group;
+}
+
 /* Elementwise requantize over rank nested loops, outermost first. */
 enum { QGC_MAP_MAX_DIMS = 8, QGC_MAP_MAX_TERMS = 4 };
 

@@ -210,7 +210,26 @@ def after_conv():
     return g
 
 
-FAMILIES = {"conv": [conv, conv, linear], "map": [elementwise, elementwise, after_conv]}
+def depthwise():
+    g = Graph()
+    rank, n, c = choice([1, 2, 2, 2]), choice([1, 1, 2]), choice([2, 3, 8, 16, 17, 33, 64, 70, 130])
+    kernel = [choice([1, 2, 3, 3, 5, 9]), choice([1, 2, 3, 3, 4, 5, 7])][2 - rank :]
+    size, out, attrs = window(rank, kernel, (1, 2, 3))
+    x_type, shape = choice(["u8", "i8"]), [n, c, *out]
+    taps = 1
+    for k in kernel:
+        taps *= k
+    x = g.const(x_type, [n, c, *size])
+    y, y_type = product(g, f"int_conv{rank}d", x, x_type, [c, 1, *kernel], shape, 1, attrs + f"groups = {c}, ", taps, maybe_addend(g, shape))
+    g.result(y, y_type, shape)
+    return g
+
+
+FAMILIES = {
+    "depthwise": [depthwise],
+    "conv": [conv, conv, linear],
+    "map": [elementwise, elementwise, after_conv],
+}
 
 
 def run(*arguments):

@@ -1,0 +1,238 @@
+/* Depthwise convolution: for chunk of channels: for row: for tile of outputs: for kernel row: for
+ * group of four pixels: interleave them bytewise, four dot products for each output. */
+#include "codegen/llvm/emit.h"
+
+enum { VECTORS = 4, MAX_OUTPUTS = 8, MAX_UNROLLED_ROWS = 7 };
+
+typedef struct depthwise {
+    qgc_emitter *e;
+    const qgc_depthwise_kernel *k;
+    LLVMValueRef in, out, addend;
+    LLVMValueRef weights, start, multipliers, bias, addend_multipliers; /* of the chunk */
+    LLVMValueRef begin, end;
+    uint32_t lanes;   /* of the chunk's vectors */
+    int64_t channels; /* of the chunk */
+} depthwise;
+
+/* Halves of |a| and |b| interleaved within each 16 bytes: punpckl, punpckh. */
+static LLVMValueRef emit_unpack(qgc_emitter *e, LLVMValueRef a, LLVMValueRef b, bool high)
+{
+    LLVMTypeRef type = LLVMTypeOf(a);
+    uint32_t size = LLVMGetVectorSize(type);
+    uint32_t per_lane = 128 / LLVMGetIntTypeWidth(LLVMGetElementType(type));
+    LLVMValueRef indices[64];
+    for (uint32_t i = 0; i < size; i++) {
+        uint32_t from = i / per_lane * per_lane + (high ? per_lane / 2 : 0) + i % per_lane / 2;
+        indices[i] = qgc_emit_i32(e, (int32_t)(from + (i % 2 ? size : 0)));
+    }
+    return LLVMBuildShuffleVector(e->builder, a, b, LLVMConstVector(indices, size), "");
+}
+
+/* Four pixels to four vectors whose lanes hold the pixels of a channel. */
+static void emit_interleave(qgc_emitter *e, uint32_t lanes, LLVMValueRef *pixels, LLVMValueRef *out)
+{
+    LLVMTypeRef words = LLVMVectorType(e->i16, 2 * lanes), sums = LLVMVectorType(e->i32, lanes);
+    for (uint32_t high = 0; high < 2; high++) {
+        LLVMValueRef a =
+            LLVMBuildBitCast(e->builder, emit_unpack(e, pixels[0], pixels[1], high), words, "");
+        LLVMValueRef b =
+            LLVMBuildBitCast(e->builder, emit_unpack(e, pixels[2], pixels[3], high), words, "");
+        for (uint32_t i = 0; i < 2; i++)
+            out[2 * high + i] = LLVMBuildBitCast(e->builder, emit_unpack(e, a, b, i), sums, "");
+    }
+}
+
+/* Pixels that no output of the tile takes are not read: they may lie behind the buffer. */
+static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueRef in,
+                       LLVMValueRef *x)
+{
+    qgc_emitter *e = d->e;
+    int64_t needed = (outputs - 1) * d->k->stride + d->k->width;
+    LLVMTypeRef bytes = LLVMVectorType(e->i8, 4 * d->lanes);
+    LLVMValueRef pixels[4];
+    for (uint32_t b = 0; b < 4; b++) {
+        int64_t pixel = 4 * (int64_t)group + b;
+        pixels[b] =
+            pixel < needed
+                ? qgc_emit_load(e, bytes, qgc_emit_at_const(e, in, pixel * d->k->in.pixel), 1)
+                : LLVMConstNull(bytes);
+    }
+    emit_interleave(e, d->lanes, pixels, x);
+}
+
+/* One kernel row into the sums of |outputs| outputs. */
+static void emit_kernel_row(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef weights,
+                            LLVMValueRef *acc)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
+    for (uint32_t g = 0; g < k->groups; g++) {
+        LLVMValueRef x[VECTORS];
+        bool ready = false;
+        for (uint32_t t = 0; t < outputs; t++) {
+            if (!qgc_depthwise_meets(k, t, g))
+                continue;
+            if (!ready)
+                emit_group(d, outputs, g, in, x);
+            ready = true;
+            for (uint32_t v = 0; v < VECTORS; v++) {
+                int64_t at = ((int64_t)(t * k->groups + g) * VECTORS + v) * d->lanes * 4;
+                LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
+                LLVMValueRef *sum = &acc[t * VECTORS + v];
+                *sum = qgc_emit_dot(e, d->lanes, *sum, x[v], w);
+            }
+        }
+    }
+}
+
+static int64_t row_weights(const depthwise *d)
+{
+    return (int64_t)d->k->outputs * d->k->groups * VECTORS * d->lanes * 4;
+}
+
+static void emit_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef *acc)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    if (k->kernel_h <= MAX_UNROLLED_ROWS) {
+        for (int64_t y = 0; y < k->kernel_h; y++)
+            emit_kernel_row(d, outputs, qgc_emit_at_const(e, in, y * k->kernel_row),
+                            qgc_emit_at_const(e, d->weights, y * row_weights(d)), acc);
+        return;
+    }
+    qgc_loop loop = {.num_carried = outputs * VECTORS};
+    for (uint32_t i = 0; i < loop.num_carried; i++)
+        loop.carried[i] = acc[i];
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->kernel_h), 1);
+    emit_kernel_row(d, outputs,
+                    qgc_emit_at(e, in, qgc_emit_mul_const(e, loop.index, k->kernel_row)),
+                    qgc_emit_at(e, d->weights, qgc_emit_mul_const(e, loop.index, row_weights(d))),
+                    loop.carried);
+    qgc_loop_end(e, &loop);
+    for (uint32_t i = 0; i < loop.num_carried; i++)
+        acc[i] = loop.carried[i];
+}
+
+/* A tile; |x|: its first output's column. */
+static void emit_tile(depthwise *d, uint32_t outputs, LLVMValueRef x, LLVMValueRef in,
+                      LLVMValueRef out, LLVMValueRef addend)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    LLVMValueRef acc[MAX_OUTPUTS * VECTORS];
+    LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
+    for (uint32_t i = 0; i < outputs * VECTORS; i++)
+        acc[i] = qgc_emit_load(
+            e, vector, qgc_emit_at_const(e, d->start, (int64_t)(i % VECTORS) * d->lanes * 4), 4);
+    emit_kernel(d, outputs, qgc_emit_at(e, in, qgc_emit_mul_const(e, x, k->stride * k->in.pixel)),
+                acc);
+    qgc_emit_channels channels = {.epilogue = &k->epilogue,
+                                  .lanes = d->lanes,
+                                  .vectors = VECTORS,
+                                  .multipliers = d->multipliers,
+                                  .bias = d->bias,
+                                  .addend_multipliers = d->addend_multipliers};
+    out = qgc_emit_at(e, out, qgc_emit_mul_const(e, x, k->out.pixel));
+    if (addend)
+        addend = qgc_emit_at(e, addend, qgc_emit_mul_const(e, x, k->addend.pixel));
+    for (uint32_t t = 0; t < outputs; t++)
+        qgc_emit_finish_block(e, &channels, acc + t * VECTORS,
+                              addend ? qgc_emit_at_const(e, addend, t * k->addend.pixel) : NULL,
+                              qgc_emit_at_const(e, out, t * k->out.pixel), d->channels);
+}
+
+static LLVMValueRef emit_row_address(depthwise *d, const qgc_pixels *pixels, LLVMValueRef base,
+                                     LLVMValueRef unit)
+{
+    qgc_emitter *e = d->e;
+    LLVMValueRef height = qgc_emit_i64(e, d->k->out_h);
+    LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
+    LLVMValueRef row = LLVMBuildURem(e->builder, unit, height, "");
+    base = qgc_emit_at_const(e, base, pixels->first);
+    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
+    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
+}
+
+static void emit_rows(depthwise *d)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    int64_t rest = k->out_w % k->outputs, whole = k->out_w - rest;
+    qgc_loop rows = {0};
+    qgc_loop_begin(e, &rows, d->begin, d->end, 1);
+    LLVMValueRef in = emit_row_address(d, &k->in, d->in, rows.index);
+    LLVMValueRef out = emit_row_address(d, &k->out, d->out, rows.index);
+    LLVMValueRef addend = d->addend ? emit_row_address(d, &k->addend, d->addend, rows.index) : NULL;
+    if (whole) {
+        qgc_loop tiles = {0};
+        qgc_loop_begin(e, &tiles, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), k->outputs);
+        emit_tile(d, k->outputs, tiles.index, in, out, addend);
+        qgc_loop_end(e, &tiles);
+    }
+    if (rest)
+        emit_tile(d, (uint32_t)rest, qgc_emit_i64(e, whole), in, out, addend);
+    qgc_loop_end(e, &rows);
+}
+
+/* All rows of the chunk at |channel|; |base|: addresses of the whole kernel's. */
+static void emit_chunk(const depthwise *base, LLVMValueRef channel, LLVMValueRef weights,
+                       uint32_t lanes, int64_t channels)
+{
+    qgc_emitter *e = base->e;
+    depthwise d = *base;
+    LLVMValueRef list = qgc_emit_mul_const(e, channel, 4);
+    d.lanes = lanes;
+    d.channels = channels;
+    d.weights = weights;
+    d.in = qgc_emit_at(e, base->in, channel);
+    d.out = qgc_emit_at(e, base->out, channel);
+    d.addend = base->addend ? qgc_emit_at(e, base->addend, channel) : NULL;
+    d.start = qgc_emit_at(e, base->start, list);
+    d.multipliers = qgc_emit_at(e, base->multipliers, list);
+    d.bias = qgc_emit_at(e, base->bias, list);
+    d.addend_multipliers = qgc_emit_at(e, base->addend_multipliers, list);
+    emit_rows(&d);
+}
+
+static void emit_chunks(depthwise *d)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    int64_t size = 4 * (int64_t)e->level->lanes, whole = k->channels / size * size;
+    d->lanes = e->level->lanes;
+    int64_t bytes = row_weights(d) * k->kernel_h;
+    if (whole) {
+        qgc_loop loop = {0};
+        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), size);
+        LLVMValueRef chunk = LLVMBuildUDiv(e->builder, loop.index, qgc_emit_i64(e, size), "");
+        emit_chunk(d, loop.index, qgc_emit_at(e, d->weights, qgc_emit_mul_const(e, chunk, bytes)),
+                   e->level->lanes, size);
+        qgc_loop_end(e, &loop);
+    }
+    LLVMValueRef weights = qgc_emit_at_const(e, d->weights, whole / size * bytes);
+    if (whole < k->channels)
+        emit_chunk(d, qgc_emit_i64(e, whole), weights,
+                   qgc_chunk_lanes(k->channels - whole, e->level->lanes), k->channels - whole);
+}
+
+void qgc_emit_depthwise(qgc_emitter *e, const qgc_kernel *kernel)
+{
+    qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
+    const qgc_depthwise_kernel *k = (const qgc_depthwise_kernel *)kernel;
+    depthwise d = {.e = e,
+                   .k = k,
+                   .in = qgc_emit_argument(e, args.in, 0),
+                   .out = qgc_emit_argument(e, args.out, 0),
+                   .addend = k->epilogue.has_addend ? qgc_emit_argument(e, args.in, 1) : NULL,
+                   .weights = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHTS),
+                   .start = qgc_emit_argument(e, args.constants, QGC_CONV_START),
+                   .multipliers = qgc_emit_argument(e, args.constants, QGC_CONV_MULTIPLIERS),
+                   .bias = qgc_emit_argument(e, args.constants, QGC_CONV_BIAS),
+                   .addend_multipliers =
+                       qgc_emit_argument(e, args.constants, QGC_CONV_ADDEND_MULTIPLIERS),
+                   .begin = args.begin,
+                   .end = args.end};
+    emit_chunks(&d);
+    LLVMBuildRetVoid(e->builder);
+}

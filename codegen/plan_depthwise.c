@@ -1,0 +1,184 @@
+/* Plans depthwise int_conv1d, int_conv2d + requantize with one output per channel; other groups are
+ * dense convolutions (plan_conv.c). Zero points are folded as there. */
+#include "codegen/conv.h"
+#include "ir/view.h"
+
+enum { MAX_WIDTH = 32 };
+
+typedef struct depthwise {
+    qgc_planner *p;
+    const qgc_product *m;
+    qgc_depthwise_kernel *k;
+    int64_t kernel_w, dilation;
+} depthwise;
+
+/* ---- tiles ---- */
+
+/* Work per output of a kernel row with |groups| groups: eight shuffles each, four dot products for
+ * each output that it meets. */
+static double tile_cost(qgc_depthwise_kernel *k, uint32_t groups, uint32_t most)
+{
+    int64_t outputs = (4 * (int64_t)groups - k->width) / k->stride + 1;
+    k->outputs = outputs < most ? (uint32_t)outputs : most;
+    k->groups = (uint32_t)(((k->outputs - 1) * k->stride + k->width + 3) / 4);
+    uint32_t work = 8 * k->groups;
+    for (uint32_t t = 0; t < k->outputs; t++)
+        for (uint32_t g = 0; g < k->groups; g++)
+            work += qgc_depthwise_meets(k, t, g) ? 4 : 0;
+    return (double)work / k->outputs;
+}
+
+/* Of all tiles whose sums, four vectors per output, stay in registers the cheapest. */
+static void choose_tile(const qgc_planner *p, qgc_depthwise_kernel *k)
+{
+    uint32_t most = p->target->registers >= 32 ? 5 : 2, first = (uint32_t)((k->width + 3) / 4);
+    if (k->out_w < most)
+        most = (uint32_t)k->out_w;
+    double best = tile_cost(k, first, most);
+    uint32_t best_groups = first;
+    for (uint32_t groups = first + 1; groups <= first + 3; groups++) {
+        double cost = tile_cost(k, groups, most);
+        if (cost >= best)
+            continue;
+        best = cost;
+        best_groups = groups;
+    }
+    tile_cost(k, best_groups, most);
+}
+
+/* ---- packing ---- */
+
+/* The weight by which |output|'s sum takes pixel |pixel| of its tile. */
+static int8_t weight_at(const depthwise *d, int64_t channel, int64_t row, uint32_t output,
+                        int64_t pixel)
+{
+    int64_t tap = pixel - output * d->k->stride;
+    if (tap < 0 || tap >= d->k->width || tap % d->dilation)
+        return 0;
+    int64_t index = (channel * d->k->kernel_h + row) * d->kernel_w + tap / d->dilation;
+    return (int8_t)(((const uint8_t *)d->m->weights->data)[index] - d->m->weight_shift);
+}
+
+static int8_t *pack_chunk(const depthwise *d, int64_t first, uint32_t lanes, int8_t *to,
+                          qgc_channel_sum *sums)
+{
+    const qgc_depthwise_kernel *k = d->k;
+    int64_t pairs = (int64_t)k->outputs * k->groups;
+    for (int64_t i = 0; i < k->kernel_h * pairs; i++)
+        for (uint32_t lane = 0; lane < 4 * lanes; lane++)
+            for (uint32_t b = 0; b < 4; b++, to++) {
+                int64_t channel = first + qgc_block_channel(4, lanes, lane / lanes, lane % lanes);
+                uint32_t output = (uint32_t)(i % pairs / k->groups);
+                if (channel >= k->channels)
+                    continue;
+                *to = weight_at(d, channel, i / pairs, output, i % k->groups * 4 + b);
+                if (output == 0)
+                    qgc_add_weight(&sums[lane], *to);
+            }
+    return to;
+}
+
+static double pack(depthwise *d)
+{
+    qgc_depthwise_kernel *k = d->k;
+    uint32_t most = d->p->target->lanes;
+    size_t padded = (size_t)k->channels + 4 * most;
+    size_t steps = (size_t)k->kernel_h * k->outputs * k->groups * 4;
+    int8_t *to = qgc_planner_constant(d->p, padded, steps);
+    k->base.constants[QGC_CONV_WEIGHTS] = to;
+    qgc_lists lists = qgc_new_lists(d->p, d->m, padded, k->base.constants);
+    for (int64_t first = 0; first < k->channels;) {
+        qgc_channel_sum sums[QGC_MAX_BLOCK] = {0};
+        uint32_t lanes = qgc_chunk_lanes(k->channels - first, most);
+        to = pack_chunk(d, first, lanes, to, sums);
+        qgc_block block = {first, k->channels, 4, lanes};
+        qgc_fill_lists(d->m, &lists, &block, sums);
+        first += 4 * lanes;
+    }
+    return lists.max_sum;
+}
+
+/* ---- the step ---- */
+
+static void add_step(depthwise *d, const qgc_conv_buffers *b)
+{
+    qgc_planner *p = d->p;
+    qgc_depthwise_kernel *k = d->k;
+    qgc_arena *arena = &p->plan->arena;
+    k->base.kind = QGC_KERNEL_DEPTHWISE;
+    k->base.units = k->images * k->out_h;
+    k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
+    k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
+    choose_tile(p, k);
+    k->epilogue = qgc_make_epilogue(d->m, pack(d));
+    qgc_step *step = qgc_planner_add_kernel(p, d->m->node, &k->base, b->addend ? 2 : 1, 1);
+    step->inputs[0] = b->in;
+    if (b->addend)
+        step->inputs[1] = b->addend;
+    step->outputs[0] = b->out;
+    step->note = qgc_arena_printf(
+        arena, "pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld, tile = %ux%u%s",
+        (long long)k->images, (long long)k->out_h, (long long)k->out_w, (long long)k->channels,
+        (long long)k->kernel_h, (long long)k->width, k->outputs, 4 * k->groups,
+        b->addend ? ", add" : "");
+    qgc_planner_take(p, d->m->node);
+    qgc_planner_take(p, d->m->epilogue);
+}
+
+static const char *match(qgc_product *m)
+{
+    const char *why = qgc_match_x(m);
+    if (!why)
+        why = qgc_match_weights(m);
+    if (why)
+        return why;
+    const qgc_tensor *w = m->weights;
+    int64_t groups = qgc_node_int(m->node, "groups"), num;
+    if (groups == 1 || w->shape[1] != 1 || w->shape[0] != groups)
+        return "it is not depthwise";
+    why = qgc_match_epilogue(m, groups, 1);
+    if (why)
+        return why;
+    if (!w->bytes || !qgc_type_num_elements(m->epilogue->results[0].type, &num) || !num ||
+        !qgc_type_num_elements(m->x->type, &num) || !num)
+        return "it is empty";
+    return NULL;
+}
+
+static const char *plan_sum(qgc_planner *p, const qgc_node *node)
+{
+    if (node->op != QGC_OP_INT_CONV2D && node->op != QGC_OP_INT_CONV1D)
+        return "";
+    qgc_product m = {.node = node};
+    const char *why = match(&m);
+    if (why)
+        return why;
+    const qgc_tensor *w = m.weights;
+    qgc_window win = qgc_read_window(node);
+    depthwise d = {p, &m, NULL, w->shape[w->rank - 1], win.dilation[1]};
+    int64_t shape[4], width;
+    if (win.dilation[1] > MAX_WIDTH || (width = win.dilation[1] * (d.kernel_w - 1) + 1) > MAX_WIDTH)
+        return "its window is too wide";
+    qgc_nchw_shape(m.epilogue->results[0].type, shape);
+    qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
+    d.k = QGC_NEW(&p->plan->arena, qgc_depthwise_kernel);
+    *d.k = (qgc_depthwise_kernel){.images = shape[0],
+                                  .out_h = shape[2],
+                                  .out_w = shape[3],
+                                  .channels = shape[1],
+                                  .in = b.in_pixels,
+                                  .out = b.out_pixels,
+                                  .addend = b.addend_pixels,
+                                  .stride = win.stride[1],
+                                  .kernel_h = w->rank == 4 ? w->shape[2] : 1,
+                                  .kernel_row = win.dilation[0] * b.in_pixels.row,
+                                  .width = width};
+    d.k->in.row *= win.stride[0];
+    add_step(&d, &b);
+    return NULL;
+}
+
+const char *qgc_plan_depthwise(qgc_planner *p, const qgc_node *node)
+{
+    return qgc_plan_terms(p, node, plan_sum);
+}
