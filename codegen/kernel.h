@@ -118,6 +118,21 @@ static inline bool qgc_depthwise_meets(const qgc_depthwise_kernel *k, uint32_t o
     return first < 4 * (int64_t)group + 4 && first + k->width > 4 * (int64_t)group;
 }
 
+/* Pools of NHWC u8: the largest of a window's elements in bounds, or their sum less the zero point
+ * each and an epilogue. A sum over axes that lie together is one window of everything. */
+typedef struct qgc_pool_kernel {
+    qgc_kernel base; /* units: output rows, of all images */
+    bool is_max;
+    int64_t images, out_h, out_w, channels;
+    int64_t in_h, in_w;
+    qgc_pixels in, out; /* of the input's and the output's pixels */
+    int64_t kernel[2], stride[2], dilation[2], begin[2];
+    int32_t zero_point;   /* of the sum */
+    bool has_multipliers; /* by position, in the second input: f32 [out_h][out_w] */
+    float multiplier, c;
+    qgc_epilogue epilogue;
+} qgc_pool_kernel;
+
 /* Elementwise requantize over rank nested loops, outermost first. */
 enum { QGC_MAP_MAX_DIMS = 8, QGC_MAP_MAX_TERMS = 4 };
 

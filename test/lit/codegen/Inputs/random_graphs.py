@@ -225,7 +225,57 @@ def depthwise():
     return g
 
 
+def requantized_sum(g, acc, shape, count, position=None):
+    y, typical = choice(["u8", "i8"]), choice([1, 1, 1e6, 1e35]) / count
+    operands, attrs = "", f"multipliers = {floats(1, 0.5 * typical, typical)}, "
+    if position:
+        rows = ", ".join(floats(position[-1], 0.5 * typical, typical) for _ in range(position[0] if len(position) == 2 else 1))
+        rows = "[" + rows + "]" if len(position) == 2 else rows
+        operands, attrs = ", " + g.float_const(f"[[[{rows}]]]", [1, 1, 1, *position]), ""
+    attrs += f"c = {random.uniform(-9, 9):.7g}, " if random.random() < 0.3 else ""
+    g.result(g.add(f"requantize [{acc}]{operands} {{{attrs}zero_point = {zero_point(y)}{bounds(y)}}}", y, shape), y, shape)
+
+
+def pool():
+    g = Graph()
+    rank, n, c, x_type = choice([1, 2, 2]), choice([1, 2]), choice([1, 3, 16, 21, 64, 70]), choice(["u8", "i8"])
+    kernel = [randint(1, 4) for _ in range(rank)]
+    pad = [randint(0, max(0, (k - 1) // 2)) for k in kernel] * 2
+    stride, dilation = [randint(1, 3) for _ in kernel], [choice([1, 1, 2]) for _ in kernel]
+    extent = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
+    size = [e + randint(0, 8) for e in extent]
+    out = [(size[i] + 2 * pad[i] - extent[i]) // stride[i] + 1 for i in range(rank)]
+    attrs = f"kernel = {kernel}, stride = {stride}, padding = {pad}, dilation = {dilation}"
+    x, shape = g.const(x_type, [n, c, *size]), [n, c, *out]
+    if random.random() < 0.5:
+        g.result(g.add(f"max_pool {x} {{{attrs}}}", x_type, shape), x_type, shape)
+        return g
+    acc = g.add(f"int_sum_pool {x} {{{attrs}, x_zero_point = {zero_point(x_type)}}}", "i32", shape)
+    count = 1
+    for k in kernel:
+        count *= k
+    requantized_sum(g, acc, shape, count, choice([None, out]))
+    return g
+
+
+def axes_sum():
+    g = Graph()
+    rank, x_type = choice([2, 3, 4, 4, 4]), choice(["u8", "i8"])
+    shape = [choice([1, 2, 5, 17, 33]) for _ in range(rank)]
+    first = 2 if rank == 4 and random.random() < 0.6 else randint(0, rank - 1)
+    end = 4 if rank == 4 and first == 2 else randint(first + 1, rank)
+    keep, count = random.random() < 0.5, 1
+    for s in shape[first:end]:
+        count *= s
+    x = g.const(x_type, shape)
+    left = shape[:first] + [1] * (end - first if keep else 0) + shape[end:]
+    acc = g.add(f"int_sum {x} {{axes = {list(range(first, end))}, keepdims = {str(keep).lower()}, x_zero_point = {zero_point(x_type)}}}", "i32", left)
+    requantized_sum(g, acc, left, count)
+    return g
+
+
 FAMILIES = {
+    "pool": [pool, pool, axes_sum],
     "depthwise": [depthwise],
     "conv": [conv, conv, linear],
     "map": [elementwise, elementwise, after_conv],

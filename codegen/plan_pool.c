@@ -1,0 +1,246 @@
+/* Plans max_pool of 8-bit integers, int_sum_pool + requantize and int_sum + requantize. */
+#include "codegen/conv.h"
+#include "ir/view.h"
+#include "runtime/ref/window.h"
+
+typedef struct pool {
+    qgc_planner *p;
+    qgc_product m;
+    const qgc_value *result; /* the requantize's, or max_pool's */
+    qgc_pool_kernel *k;
+    qgc_buffer *in, *out, *multipliers;
+} pool;
+
+/* ---- windows ---- */
+
+static bool has_empty_window(const qgc_window_dim *dim)
+{
+    for (int64_t o = 0; o < dim->out; o++) {
+        int64_t first, last;
+        qgc_window_taps(dim, o, &first, &last);
+        if (first >= last)
+            return true;
+    }
+    return false;
+}
+
+static const char *read_window(pool *l)
+{
+    const qgc_node *node = l->m.node;
+    const qgc_type *x = l->m.x->type, *y = node->results[0].type;
+    uint32_t num = x->rank - 2;
+    int64_t in[2], kernel[2], out[2];
+    if (num > 2)
+        return "it has three spatial dimensions";
+    for (uint32_t i = 0; i < num; i++) {
+        in[i] = x->dims[2 + i].value;
+        out[i] = y->dims[2 + i].value;
+        kernel[i] = qgc_node_int_at(node, "kernel", i);
+    }
+    qgc_window_dim dims[QGC_MAX_SPATIAL];
+    qgc_window_read(node, num, &(qgc_window_sizes){in, kernel, out}, false, dims);
+    for (uint32_t i = 0; i < 2; i++) {
+        const qgc_window_dim *dim = &dims[1 + i];
+        if (has_empty_window(dim))
+            return "a window is out of bounds";
+        l->k->kernel[i] = dim->kernel;
+        l->k->stride[i] = dim->stride;
+        l->k->dilation[i] = dim->dilation;
+        l->k->begin[i] = dim->begin;
+    }
+    return NULL;
+}
+
+static void use_nhwc(pool *l)
+{
+    qgc_border none = {0};
+    int64_t in[4], out[4];
+    qgc_nchw_shape(l->m.x->type, in);
+    qgc_nchw_shape(l->result->type, out);
+    l->in = qgc_planner_nhwc(l->p, l->m.x, none, 0);
+    l->out = qgc_make_output(l->p, l->result);
+    l->k->in = qgc_buffer_pixels(l->in, &none);
+    l->k->out = qgc_buffer_pixels(l->out, &none);
+    l->k->images = in[0];
+    l->k->channels = in[1];
+    l->k->in_h = in[2];
+    l->k->in_w = in[3];
+    l->k->out_h = out[2];
+    l->k->out_w = out[3];
+}
+
+/* ---- sums over axes ---- */
+
+/* The axes as one range of dimensions. */
+static bool read_axes(const qgc_node *node, uint32_t rank, uint32_t *first, uint32_t *end)
+{
+    uint32_t bits = 0, num = qgc_node_list_size(node, "axes");
+    for (uint32_t i = 0; i < num; i++) {
+        int64_t axis = qgc_node_int_at(node, "axes", i);
+        bits |= 1u << (axis < 0 ? axis + rank : axis);
+    }
+    if (!qgc_node_has(node, "axes"))
+        bits = (1u << rank) - 1;
+    for (*first = 0; *first < rank && !(bits >> *first & 1);)
+        ++*first;
+    for (*end = *first; *end < rank && bits >> *end & 1;)
+        ++*end;
+    return *first < *end && bits >> *end == 0;
+}
+
+static void use_rows(pool *l, uint32_t first, uint32_t end)
+{
+    const qgc_type *x = l->m.x->type;
+    qgc_pool_kernel *k = l->k;
+    int64_t size[3] = {1, 1, 1};
+    for (uint32_t i = 0; i < x->rank; i++)
+        size[i < first ? 0 : i < end ? 1 : 2] *= x->dims[i].value;
+    l->in = qgc_planner_rows(l->p, l->m.x);
+    l->out = qgc_planner_new_rows(l->p, l->result);
+    k->images = size[0];
+    k->channels = size[2];
+    k->in_h = k->out_h = k->out_w = 1;
+    k->in_w = size[1];
+    k->in = (qgc_pixels){0, size[1] * size[2], size[1] * size[2], size[2]};
+    k->out = (qgc_pixels){0, size[2], size[2], size[2]};
+}
+
+static const char *read_sum(pool *l)
+{
+    uint32_t first, end, rank = l->m.x->type->rank;
+    if (rank > 31 || !read_axes(l->m.node, rank, &first, &end))
+        return "its axes do not lie together";
+    qgc_pool_kernel *k = l->k;
+    bool spatial = rank == 4 && first == 2 && end == 4;
+    if (spatial && l->result->type->rank == 4)
+        use_nhwc(l);
+    else
+        use_rows(l, first, end);
+    if (spatial && l->result->type->rank == 2) {
+        qgc_border none = {0};
+        l->in = qgc_planner_nhwc(l->p, l->m.x, none, 0);
+        k->in = qgc_buffer_pixels(l->in, &none);
+        k->images = l->in->n;
+        k->channels = l->in->c;
+        k->in_h = l->in->h;
+        k->in_w = l->in->w;
+        k->out = (qgc_pixels){0, k->channels, k->channels, k->channels};
+    }
+    k->kernel[0] = k->in_h;
+    k->kernel[1] = k->in_w;
+    for (int i = 0; i < 2; i++)
+        k->stride[i] = k->dilation[i] = 1;
+    return NULL;
+}
+
+/* ---- the epilogue of a sum ---- */
+
+/* One multiplier for all, or one per position. */
+static const char *match_multipliers(pool *l, const qgc_value *value)
+{
+    const qgc_tensor *list = qgc_constant_operand(l->m.epilogue, 1);
+    if (!value) {
+        l->k->multiplier = qgc_node_float_at(l->m.epilogue, "multipliers", 0);
+        return NULL;
+    }
+    if (!list)
+        return "multipliers are not constant";
+    if (list->bytes == sizeof(float)) {
+        l->k->multiplier = *(const float *)list->data;
+        return NULL;
+    }
+    const qgc_type *y = l->result->type;
+    bool by_position = list->rank == y->rank + 1 && y->rank > 2 && list->shape[1] == 1 &&
+                       list->shape[2] == 1 && l->m.node->op == QGC_OP_INT_SUM_POOL;
+    for (uint32_t i = 2; i < y->rank && by_position; i++)
+        by_position = list->shape[i + 1] == y->dims[i].value;
+    l->k->has_multipliers = by_position;
+    return by_position ? NULL : "multipliers differ by channel";
+}
+
+static const char *match_sum(pool *l)
+{
+    const qgc_node *node = l->m.node, *user = l->m.epilogue = qgc_epilogue_of(node);
+    if (!user)
+        return "its sum is used by something else than one requantize";
+    const qgc_type *acc = node->results[0].type, *y = user->results[0].type;
+    l->result = &user->results[0];
+    if (user->num_operands != 3)
+        return "its requantize has several terms";
+    if (!qgc_is_8bit(y->dtype))
+        return "its result has more than 8 bits";
+    if (acc != qgc_type_with_dtype(&node->func->module->context->types, y, acc->dtype))
+        return "its requantize broadcasts";
+    if (qgc_node_word(user, "mode") != 0 || qgc_node_int_at(user, "term_zero_points", 0) != 0)
+        return "its requantize has a term zero point";
+    if (user->operands[2].value)
+        return "c is an operand";
+    if (node->operands[1].value)
+        return "a zero point is an operand";
+    l->k->c = qgc_node_float(user, "c");
+    return match_multipliers(l, user->operands[1].value);
+}
+
+static qgc_epilogue no_epilogue(void)
+{
+    return (qgc_epilogue){.lo = 0, .hi = 255};
+}
+
+/* ---- the step ---- */
+
+static void add_step(pool *l)
+{
+    qgc_pool_kernel *k = l->k;
+    k->base.kind = QGC_KERNEL_POOL;
+    k->base.units = k->images * k->out_h;
+    k->epilogue = k->is_max ? no_epilogue() : qgc_make_epilogue(&l->m, 1e30);
+    if (k->has_multipliers)
+        l->multipliers = qgc_planner_plain(l->p, l->m.epilogue->operands[1].value);
+    qgc_step *step =
+        qgc_planner_add_kernel(l->p, l->m.node, &k->base, k->has_multipliers ? 2 : 1, 1);
+    step->inputs[0] = l->in;
+    if (k->has_multipliers)
+        step->inputs[1] = l->multipliers;
+    step->outputs[0] = l->out;
+    step->note = qgc_arena_printf(
+        &l->p->plan->arena, "%s, pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld",
+        k->is_max ? "max" : "sum", (long long)k->images, (long long)k->out_h, (long long)k->out_w,
+        (long long)k->channels, (long long)k->kernel[0], (long long)k->kernel[1]);
+    qgc_planner_take(l->p, l->m.node);
+    if (l->m.epilogue)
+        qgc_planner_take(l->p, l->m.epilogue);
+}
+
+static const char *plan_node(qgc_planner *p, const qgc_node *node)
+{
+    bool is_sum = node->op == QGC_OP_INT_SUM, is_max = node->op == QGC_OP_MAX_POOL;
+    if (!is_sum && !is_max && node->op != QGC_OP_INT_SUM_POOL)
+        return "";
+    pool l = {.p = p, .m = {.node = node}, .result = &node->results[0]};
+    l.k = QGC_NEW(&p->plan->arena, qgc_pool_kernel);
+    l.k->is_max = is_max;
+    l.m.x = node->operands[0].value;
+    int64_t num_x, num_y;
+    if (!qgc_is_8bit(l.m.x->type->dtype))
+        return "x has more than 8 bits";
+    if (!qgc_type_num_elements(l.m.x->type, &num_x) || !num_x ||
+        !qgc_type_num_elements(l.result->type, &num_y) || !num_y)
+        return "it is empty";
+    const char *why = is_max ? NULL : match_sum(&l);
+    if (!why && !is_max)
+        why = qgc_match_x(&l.m);
+    l.k->zero_point = l.m.x_zero_point;
+    if (!why)
+        why = is_sum ? read_sum(&l) : read_window(&l);
+    if (why)
+        return why;
+    if (!is_sum)
+        use_nhwc(&l);
+    add_step(&l);
+    return NULL;
+}
+
+const char *qgc_plan_pool(qgc_planner *p, const qgc_node *node)
+{
+    return qgc_plan_terms(p, node, plan_node);
+}
