@@ -1,9 +1,9 @@
 /* Observers become quantize and dequantize, weights integer constants. Requires form calibrated
  * (prepared where no observer needs data), provides quantized. Everything is decided before
- * anything changes. Does not handle: biases (they stay float); ranges that were clipped a lot are
- * not warned of. */
+ * anything changes. */
+#include "base/number.h"
 #include "passes/constants.h"
-#include "passes/qparams.h"
+#include "passes/convert_warn.h"
 #include "runtime/tensor.h"
 
 #include <math.h>
@@ -245,17 +245,32 @@ static void convert_func(const qgc_pass_env *env, qgc_func *func, const qgc_map 
     }
 }
 
+/* An option that is a number of at least 0. */
+static bool read_number(const qgc_pass_env *env, int option, const char *name, double *out)
+{
+    if (qgc_parse_f64(qgc_str_from(env->options[option]), out) && *out >= 0)
+        return true;
+    qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
+               "convert: %s=%s: expected a number of at least 0", name, env->options[option]);
+    return false;
+}
+
 qgc_pass_status pass_convert(qgc_module *module, const qgc_pass_env *env)
 {
+    enum { METHOD, SHARING_DB, MAX_CLIPPED }; /* options */
     qgc_method method;
+    qgc_cost_limits limits;
     qgc_map decisions = {.arena = env->scratch};
-    if (!qgc_method_read(qgc_str_from(env->options[0]), &method)) {
+    if (!qgc_method_read(qgc_str_from(env->options[METHOD]), &method)) {
         qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
                    "method=%s: expected minmax, percentile:P with 0 < P <= 1, entropy or mse",
-                   env->options[0]);
+                   env->options[METHOD]);
         return QGC_PASS_FAILED;
     }
-    if (qgc_decide(module, &method, env->scratch, &decisions) != QGC_OK)
+    if (!read_number(env, SHARING_DB, "sharing-db", &limits.sharing_db) ||
+        !read_number(env, MAX_CLIPPED, "max-clipped", &limits.clipped) ||
+        qgc_decide(module, &method, env->scratch, &decisions) != QGC_OK ||
+        qgc_warn_costs(module, &method, &decisions, &limits, env->scratch) != QGC_OK)
         return QGC_PASS_FAILED;
     QGC_EACH_FUNC (func, module)
         convert_func(env, func, &decisions);

@@ -43,6 +43,20 @@ typedef struct decider {
     qgc_result result;
 } decider;
 
+void qgc_decision_limits(const qgc_decision *d, double *out_lo, double *out_hi)
+{
+    double scale = (double)d->params[0].scale, zero = d->params[0].zero_point;
+    *out_lo = (d->range.lo - zero) * scale;
+    *out_hi = (d->range.hi - zero) * scale;
+}
+
+bool qgc_decision_clips(const qgc_decision *d, const qgc_stats *stats, double *out)
+{
+    double lo, hi, half = (double)d->params[0].scale / 2;
+    qgc_decision_limits(d, &lo, &hi);
+    return qgc_stats_share_outside(stats, lo - half, hi + half, out);
+}
+
 /* ---- whether the statistics are this graph's ---- */
 
 static qgc_value *find_value(const qgc_module *module, const qgc_record *record)
@@ -224,14 +238,14 @@ static qgc_result gather_stats(decider *d, const group *g, const qgc_decision *d
 
 /* ---- ranges ---- */
 
-static qgc_stats_fault get_range(const decider *d, const qgc_stats *stats,
+qgc_stats_fault qgc_method_range(const qgc_method *method, const qgc_stats *stats,
                                  const qgc_quant_spec *spec, qgc_range *out)
 {
     if (stats->observer != QGC_OBSERVER_HISTOGRAM)
         return qgc_stats_range_minmax(stats, out);
-    switch (d->method->kind) {
+    switch (method->kind) {
     case QGC_METHOD_PERCENTILE:
-        return qgc_stats_range_percentile(stats, d->method->share, out);
+        return qgc_stats_range_percentile(stats, method->share, out);
     case QGC_METHOD_ENTROPY:
         return qgc_stats_range_entropy(stats, spec, out);
     case QGC_METHOD_MSE:
@@ -244,16 +258,18 @@ static qgc_stats_fault get_range(const decider *d, const qgc_stats *stats,
 
 /* A channel without a finite value, as of an empty weight, takes the range 0..0. */
 static qgc_result decide_one(decider *d, const group *g, const qgc_stats *stats,
-                             const qgc_quant_spec *spec, qgc_qparams *out)
+                             const qgc_quant_spec *spec, qgc_range *out_range, qgc_qparams *out)
 {
     qgc_diag *diag = &d->module->context->diag;
     const char *name = qgc_observed_value(g->root)->name->data;
     qgc_range range = {0, 0};
     bool has_range = stats->min <= stats->max;
-    qgc_stats_fault fault = has_range ? get_range(d, stats, spec, &range) : QGC_STATS_OK;
+    qgc_stats_fault fault =
+        has_range ? qgc_method_range(d->method, stats, spec, &range) : QGC_STATS_OK;
     if (fault != QGC_STATS_OK || (!has_range && stats->count))
         return qgc_report(diag, g->root->loc, QGC_D_UNCALIBRATED, "%%%s: %s", name,
                           qgc_stats_fault_text(has_range ? fault : QGC_STATS_EMPTY));
+    *out_range = range;
     qgc_quant_fault bad = qgc_qparams_from_range(spec, range.lo, range.hi, out);
     if (bad == QGC_QUANT_OK)
         return QGC_OK;
@@ -268,7 +284,7 @@ static qgc_result decide_own(decider *d, const group *g, qgc_decision *decision)
     decision->range = spec.range;
     QGC_TRY(gather_stats(d, g, decision, stats));
     for (uint32_t i = 0; i < decision->num; i++)
-        QGC_TRY(decide_one(d, g, &stats[i], &spec, &decision->params[i]));
+        QGC_TRY(decide_one(d, g, &stats[i], &spec, &decision->span, &decision->params[i]));
     return QGC_OK;
 }
 

@@ -23,16 +23,27 @@ typedef struct qgc_method {
 /* "minmax", "percentile:0.9999", "entropy", "mse"; false where it is none of them. */
 bool qgc_method_read(qgc_str text, qgc_method *out);
 
+/* The range of a record by the method; minimum and maximum where it has no histogram. */
+qgc_stats_fault qgc_method_range(const qgc_method *method, const qgc_stats *stats,
+                                 const qgc_quant_spec *spec, qgc_range *out);
+
 /* What an observer becomes. */
 typedef struct qgc_decision {
     qgc_name base; /* the observed value's name: what new values are named after */
     const qgc_spec *spec;
     qgc_int_range range;        /* of the quantized values */
+    qgc_range span;             /* that the parameters come from; not fixed, not per channel */
     uint32_t num;               /* 1, or channels */
     qgc_qparams *params;        /* num of them; NULL for f16 */
     int64_t axis;               /* -1: per tensor */
     const qgc_tensor *constant; /* the observed data where it is constant, else NULL */
 } qgc_decision;
+
+/* Per tensor: the least and the greatest real value that the quantized type holds. */
+void qgc_decision_limits(const qgc_decision *decision, double *out_lo, double *out_hi);
+/* The share of a record's values that lie beyond these and are not rounded to them: more than half
+ * a step away. False where the record does not tell (qgc_stats_share_outside). */
+bool qgc_decision_clips(const qgc_decision *decision, const qgc_stats *stats, double *out);
 
 /* Decides for every observer of the module: *qgc_map_at(out, node) is a qgc_decision in |arena|.
  * Reports UNCALIBRATED for each observer without statistics, FOREIGN_STATS, BAD_STATS,

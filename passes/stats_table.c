@@ -68,23 +68,6 @@ static qgc_result prepare(table *t, const char *method, bool wants_histograms)
 
 /* ---- what a range does ---- */
 
-/* The real values that the quantized type can hold. */
-typedef struct span {
-    double lo, hi, scale;
-} span;
-
-static span span_of(const qgc_decision *d)
-{
-    double scale = (double)d->params[0].scale, zero = d->params[0].zero_point;
-    return (span){(d->range.lo - zero) * scale, (d->range.hi - zero) * scale, scale};
-}
-
-/* What lies within half a step of the ends is rounded, not clipped. */
-static bool clipped_share(const qgc_stats *stats, span s, double *out)
-{
-    return qgc_stats_share_outside(stats, s.lo - s.scale / 2, s.hi + s.scale / 2, out);
-}
-
 /* log2 of the number of levels from that of the minimum to that of the maximum. */
 static double bits_used(const qgc_stats *stats, const qgc_decision *d)
 {
@@ -93,11 +76,11 @@ static double bits_used(const qgc_stats *stats, const qgc_decision *d)
     return log2((double)hi - lo + 1);
 }
 
-static double unused_share(const qgc_stats *stats, span s)
+static double unused_share(const qgc_stats *stats, double lo, double hi)
 {
-    double lo = (double)stats->min > s.lo ? (double)stats->min : s.lo;
-    double hi = (double)stats->max < s.hi ? (double)stats->max : s.hi;
-    return lo < hi ? 1 - (hi - lo) / (s.hi - s.lo) : 1;
+    double first = (double)stats->min > lo ? (double)stats->min : lo;
+    double last = (double)stats->max < hi ? (double)stats->max : hi;
+    return first < last ? 1 - (last - first) / (hi - lo) : 1;
 }
 
 /* ---- print ---- */
@@ -117,7 +100,7 @@ static void print_record(table *t, const qgc_recorder *r, FILE *out)
     fprintf(out, "%-*s %12" PRIu64, t->width, name_of(t, r), r->stats.count);
     print_range(&r->stats, out);
     fprintf(out, " %12" PRIu64, r->stats.zeros);
-    if (clipped_share(&r->stats, span_of(d), &clipped))
+    if (qgc_decision_clips(d, &r->stats, &clipped))
         fprintf(out, " %8.3f%%", 100 * clipped);
     else
         fprintf(out, " %9s", "-");
@@ -152,13 +135,14 @@ qgc_result qgc_module_print_stats(qgc_module *module, const char *method, FILE *
 
 static double print_fit(table *t, const qgc_recorder *r, FILE *out)
 {
-    span s = span_of(qgc_map_get(&t->of_value, r->value));
-    double clipped = 0;
-    clipped_share(&r->stats, s, &clipped); /* a histogram: always known */
+    const qgc_decision *d = qgc_map_get(&t->of_value, r->value);
+    double lo, hi, clipped = 0;
+    qgc_decision_limits(d, &lo, &hi);
+    qgc_decision_clips(d, &r->stats, &clipped); /* a histogram: always known */
     fprintf(out, "%-*s", t->width, name_of(t, r));
     print_range(&r->stats, out);
-    fprintf(out, " %12.6g %12.6g %8.3f%% %8.2f%%\n", s.lo, s.hi, 100 * clipped,
-            100 * unused_share(&r->stats, s));
+    fprintf(out, " %12.6g %12.6g %8.3f%% %8.2f%%\n", lo, hi, 100 * clipped,
+            100 * unused_share(&r->stats, lo, hi));
     return clipped;
 }
 

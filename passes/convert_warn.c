@@ -1,0 +1,98 @@
+#include "passes/convert_warn.h"
+
+#include "passes/observers.h"
+#include "passes/stats_record.h"
+
+#include <math.h>
+
+typedef struct warner {
+    qgc_module *module;
+    const qgc_method *method;
+    const qgc_cost_limits *limits;
+    const qgc_map *decisions;
+    qgc_arena *arena;
+} warner;
+
+/* ---- call sites ---- */
+
+/* How many dB of squared error the decision costs against a range of the record's own; 0 where that
+ * cannot be said. Without histograms the error is that of the step. */
+static double sharing_cost(const warner *w, const qgc_stats *stats, const qgc_decision *d)
+{
+    qgc_quant_spec spec = qgc_spec_quant(d->spec);
+    qgc_range own;
+    qgc_qparams params;
+    double shared_error, own_error;
+    if (qgc_method_range(w->method, stats, &spec, &own) != QGC_STATS_OK ||
+        qgc_qparams_from_range(&spec, own.lo, own.hi, &params) != QGC_QUANT_OK)
+        return 0;
+    if (stats->observer != QGC_OBSERVER_HISTOGRAM)
+        return 20 * log10((double)d->params[0].scale / (double)params.scale);
+    if (qgc_stats_mean_squared_error(stats, &spec, d->span, &shared_error) != QGC_STATS_OK ||
+        qgc_stats_mean_squared_error(stats, &spec, own, &own_error) != QGC_STATS_OK)
+        return 0;
+    return own_error > 0 && shared_error > 0 ? 10 * log10(shared_error / own_error) : 0;
+}
+
+static void warn_site(const warner *w, const qgc_record *record, const qgc_node *observer,
+                      const qgc_stats *stats, const qgc_decision *d)
+{
+    double cost = sharing_cost(w, stats, d);
+    if (cost > w->limits->sharing_db)
+        qgc_report(&w->module->context->diag, observer->loc, QGC_D_SHARING_COSTS,
+                   "%%%s of @%s: the range of all calls costs the call %%%s %.1f dB, against one "
+                   "of its own",
+                   record->value->data, record->func->data, record->site->data, cost);
+}
+
+/* ---- clipping ---- */
+
+static void warn_clipped(const warner *w, const qgc_record *record, const qgc_node *observer,
+                         const qgc_stats *stats, const qgc_decision *d)
+{
+    double clipped;
+    if (!qgc_decision_clips(d, stats, &clipped) || clipped <= w->limits->clipped)
+        return;
+    qgc_report(&w->module->context->diag, observer->loc, QGC_D_CLIPPED,
+               "%%%s of @%s: %.2f %% of the values lie outside the range", record->value->data,
+               record->func->data, 100 * clipped);
+}
+
+/* ---- records ---- */
+
+/* The first observer that has recorded the value. */
+static const qgc_node *observer_of(const warner *w, const qgc_record *record)
+{
+    const qgc_func *func = qgc_module_find_func(w->module, record->func);
+    const qgc_value *value = func ? qgc_func_find_value(func, record->value) : NULL;
+    for (const qgc_use *use = value ? value->first_use : NULL; use; use = use->next)
+        if (use->user->op == QGC_OP_OBSERVE && qgc_observer_records(use->user))
+            return use->user;
+    return NULL;
+}
+
+static qgc_result visit(const warner *w, const qgc_record *record)
+{
+    qgc_stats stats;
+    const qgc_node *observer = observer_of(w, record);
+    const qgc_decision *d = observer ? qgc_map_get(w->decisions, observer) : NULL;
+    if (!d || !d->params || d->axis >= 0)
+        return QGC_OK;
+    QGC_TRY(qgc_stats_from_record(w->module, record, w->arena, &stats));
+    if (stats.min <= stats.max)
+        (record->site ? warn_site : warn_clipped)(w, record, observer, &stats, d);
+    return QGC_OK;
+}
+
+qgc_result qgc_warn_costs(qgc_module *module, const qgc_method *method, const qgc_map *decisions,
+                          const qgc_cost_limits *limits, qgc_arena *arena)
+{
+    warner w = {module, method, limits, decisions, arena};
+    for (size_t i = 0; i < module->stats.size; i++) {
+        qgc_arena_mark mark = qgc_arena_get_mark(arena);
+        qgc_result result = visit(&w, &module->stats.data[i]);
+        qgc_arena_reset(arena, mark);
+        QGC_TRY(result);
+    }
+    return QGC_OK;
+}
