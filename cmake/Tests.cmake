@@ -137,3 +137,10 @@ if(TARGET check-docs)
     list(APPEND check_targets check-docs)
 endif()
 add_custom_target(check-qgc DEPENDS ${check_targets})
+
+# test/bench/NAME.c is bench-NAME, built when asked for (tools/bench).
+if(TARGET libqgc)
+    add_executable(bench-kernels EXCLUDE_FROM_ALL test/bench/kernels.c)
+    target_include_directories(bench-kernels PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_link_libraries(bench-kernels PRIVATE qgc_warnings libqgc)
+endif()

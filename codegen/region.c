@@ -154,7 +154,7 @@ static void run_kernel(const qgc_region *region, const qgc_step *step, qgc_kerne
         kernel(in, out, step->kernel->constants, 0, step->kernel->units);
 }
 
-static qgc_result run_step(qgc_region *region, size_t index)
+qgc_result qgc_region_run_step(qgc_region *region, size_t index)
 {
     const qgc_step *step = region->plan->steps.data[index];
     switch (step->kind) {
@@ -195,6 +195,6 @@ qgc_result qgc_region_run(qgc_region *region, const qgc_tensor *inputs, qgc_tens
         if (inputs[i].bytes)
             memcpy(data_of(region, plan->params[i]), inputs[i].data, inputs[i].bytes);
     for (size_t i = 0; i < plan->steps.size; i++)
-        QGC_TRY(run_step(region, i));
+        QGC_TRY(qgc_region_run_step(region, i));
     return copy_results(region, outputs);
 }

@@ -13,6 +13,8 @@ qgc_result qgc_region_compile(const qgc_func *func, const qgc_level *level, qgc_
 void qgc_region_destroy(qgc_region *region);
 /* |inputs|: one per parameter, of its type. |outputs|: owned by the caller on success. */
 qgc_result qgc_region_run(qgc_region *region, const qgc_tensor *inputs, qgc_tensor *outputs);
+/* One step again, on what the buffers hold after a run: for measuring. */
+qgc_result qgc_region_run_step(qgc_region *region, size_t index);
 const qgc_plan *qgc_region_plan(const qgc_region *region);
 
 /* Between the forms of a value: |from| and |to| are buffers of the same value; data begins at the

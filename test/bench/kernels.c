@@ -1,0 +1,187 @@
+/* Speed of the generated kernels: GMAC/s of the kernel steps of one layer each, beside the peak of
+ * vpdpbusd measured in the same rounds. Built and run by tools/bench/kernels. MACs are nominal:
+ * they include taps in the border. */
+#include "codegen/region.h"
+#include "qgc/context.h"
+#include "qgc/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct shape {
+    const char *name;
+    int64_t c, h, w, o, kernel, stride, groups; /* h == 0: linear of w rows */
+} shape;
+
+static const shape shapes[] = {
+    {"conv 3x3 64 @56", 64, 56, 56, 64, 3, 1, 1},
+    {"conv 3x3 128 @28", 128, 28, 28, 128, 3, 1, 1},
+    {"conv 3x3 256 @14", 256, 14, 14, 256, 3, 1, 1},
+    {"conv 3x3 512 @7", 512, 7, 7, 512, 3, 1, 1},
+    {"1x1 64->256 @56", 64, 56, 56, 256, 1, 1, 1},
+    {"1x1 256->64 @56", 256, 56, 56, 64, 1, 1, 1},
+    {"1x1 1024->256 @14", 1024, 14, 14, 256, 1, 1, 1},
+    {"1x1 256->1024 @14", 256, 14, 14, 1024, 1, 1, 1},
+    {"1x1 512->2048 @7", 512, 7, 7, 2048, 1, 1, 1},
+    {"stem 7x7 s2 3->64 @224", 3, 224, 224, 64, 7, 2, 1},
+    {"dw 3x3 96 @56", 96, 56, 56, 96, 3, 1, 96},
+    {"dw 3x3 s2 96 @112", 96, 112, 112, 96, 3, 2, 96},
+    {"dw 3x3 384 @14", 384, 14, 14, 384, 3, 1, 384},
+    {"dw 3x3 960 @7", 960, 7, 7, 960, 3, 1, 960},
+    {"dw 5x5 128 @28", 128, 28, 28, 128, 5, 1, 128},
+    {"linear 128x768x768", 768, 0, 128, 768, 1, 1, 1},
+    {"linear 128x768->3072", 768, 0, 128, 3072, 1, 1, 1},
+    {"linear 128x3072->768", 3072, 0, 128, 768, 1, 1, 1},
+    {"GEMM 1024", 1024, 0, 1024, 1024, 1, 1, 1},
+    {"FC 1x2048->1000", 2048, 0, 1, 1000, 1, 1, 1},
+    {"GEMV 1x4096x4096", 4096, 0, 1, 4096, 1, 1, 1},
+};
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- peak ---- */
+
+#define CHAIN(r, n) "vpdpbusd %%" r "31, %%" r "30, %%" r n "\n"
+#define CHAINS(r)                                                                                  \
+    CHAIN(r, "0")                                                                                  \
+    CHAIN(r, "1")                                                                                  \
+    CHAIN(r, "2") CHAIN(r, "3") CHAIN(r, "4") CHAIN(r, "5") CHAIN(r, "6") CHAIN(r, "7")            \
+        CHAIN(r, "8") CHAIN(r, "9") CHAIN(r, "10") CHAIN(r, "11")
+
+/* Twelve independent sums in registers. */
+static void peak512(int64_t count)
+{
+#if defined(__x86_64__)
+    for (int64_t i = 0; i < count; i++)
+        __asm__ volatile(CHAINS("zmm") CHAINS("zmm")::
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                               "xmm8", "xmm9", "xmm10", "xmm11");
+#else
+    (void)count;
+#endif
+}
+
+static double peak_macs(void)
+{
+    enum { COUNT = 100000 };
+    double start = seconds();
+    peak512(COUNT);
+    return COUNT * 24 * 64.0 / (seconds() - start);
+}
+
+/* ---- a layer ---- */
+
+static int64_t macs_of(const shape *s)
+{
+    if (!s->h)
+        return s->w * s->c * s->o;
+    return s->h / s->stride * (s->w / s->stride) * s->o * (s->c / s->groups) * s->kernel *
+           s->kernel;
+}
+
+static void write_layer(const shape *s, char *out, size_t size)
+{
+    long long c = s->c, h = s->h, w = s->w, o = s->o, k = s->kernel;
+    long long oh = s->h / s->stride, ow = s->w / s->stride, pad = (k - 1) / 2;
+    if (!s->h) {
+        snprintf(out, size,
+                 "func @f(%%x: u8[%lld,%lld]) -> (u8[%lld,%lld]) {\n"
+                 "  %%w = const 1 : i8[%lld,%lld]\n"
+                 "  %%acc = int_linear %%x, %%w {x_zero_point = 3} : i32[%lld,%lld]\n"
+                 "  %%y = requantize [%%acc] {multipliers = [0.001]} : u8[%lld,%lld]\n"
+                 "  return %%y\n}\n",
+                 w, c, w, o, o, c, w, o, w, o);
+        return;
+    }
+    snprintf(out, size,
+             "func @f(%%x: u8[1,%lld,%lld,%lld]) -> (u8[1,%lld,%lld,%lld]) {\n"
+             "  %%w = const 1 : i8[%lld,%lld,%lld,%lld]\n"
+             "  %%acc = int_conv2d %%x, %%w {x_zero_point = 3, groups = %lld, stride = "
+             "[%lld,%lld], padding = [%lld,%lld,%lld,%lld]} : i32[1,%lld,%lld,%lld]\n"
+             "  %%y = requantize [%%acc] {multipliers = [0.001]} : u8[1,%lld,%lld,%lld]\n"
+             "  return %%y\n}\n",
+             c, h, w, o, oh, ow, o, c / (long long)s->groups, k, k, (long long)s->groups,
+             (long long)s->stride, (long long)s->stride, pad, pad, pad, pad, o, oh, ow, o, oh, ow);
+}
+
+static void run_kernels(qgc_region *region)
+{
+    const qgc_plan *plan = qgc_region_plan(region);
+    for (size_t i = 0; i < plan->steps.size; i++)
+        if (plan->steps.data[i]->kind == QGC_STEP_KERNEL)
+            (void)qgc_region_run_step(region, i);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t num)
+{
+    qsort(values, num, sizeof *values, compare);
+    return values[num / 2];
+}
+
+static void measure(qgc_region *region, const shape *s, bool has_peak)
+{
+    enum { ROUNDS = 11 };
+    double rates[ROUNDS], peaks[ROUNDS], macs = (double)macs_of(s);
+    int repeat = macs > 2e8 ? 2 : (int)(4e8 / macs) + 1;
+    run_kernels(region);
+    for (int r = 0; r < ROUNDS; r++) {
+        peaks[r] = has_peak ? peak_macs() : 0.0;
+        double start = seconds();
+        for (int i = 0; i < repeat; i++)
+            run_kernels(region);
+        rates[r] = macs * repeat / (seconds() - start);
+    }
+    double rate = median(rates, ROUNDS), peak = median(peaks, ROUNDS);
+    printf("%-24s %7.1f GMAC/s", s->name, rate * 1e-9);
+    if (has_peak)
+        printf("  %5.1f %% of %.0f", 100 * rate / peak, peak * 1e-9);
+    printf("\n");
+}
+
+static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
+{
+    char text[2048];
+    write_layer(s, text, sizeof text);
+    qgc_context *context = qgc_context_create();
+    qgc_module *module = qgc_module_parse(context, s->name, (qgc_str){text, strlen(text)}, 1, NULL);
+    qgc_region *region = NULL;
+    int failed = !module || qgc_region_compile(module->first, level, &region) != QGC_OK;
+    if (!failed)
+        measure(region, s, has_peak);
+    qgc_context_flush(context, stderr, QGC_DIAG_TEXT, false);
+    qgc_region_destroy(region);
+    qgc_module_destroy(module);
+    qgc_context_destroy(context);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    const qgc_level *level = qgc_level_find(qgc_str_from(argc > 1 ? argv[1] : "native"));
+    if (!level || !qgc_level_is_supported(level)) {
+        fprintf(stderr, "usage: kernels [LEVEL [NAME_PART]]; this machine has no such level\n");
+        return 2;
+    }
+    const qgc_level *best = qgc_level_find(qgc_str_from("native"));
+    bool has_peak = best->dot == QGC_DOT_VNNI512;
+    printf("%s; medians of 11 rounds; the peak is vpdpbusd zmm in registers, each round\n",
+           level->name);
+    int failed = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (argc < 3 || strstr(shapes[i].name, argv[2]))
+            failed |= run_shape(&shapes[i], level, has_peak);
+    return failed;
+}
