@@ -20,7 +20,8 @@ config.environment = {
     "HOME": config.test_exec_root,
     "FILECHECK_OPTS": "--enable-var-scope --dump-input=fail",
     # `not` accepts any failing exit code but no signal: a finding must be a signal.
-    "ASAN_OPTIONS": "abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1",
+    # Memory that cannot be had is an error that the tests want to see, not a finding.
+    "ASAN_OPTIONS": "abort_on_error=1:allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": "abort_on_error=1:halt_on_error=1",
 }
