@@ -278,6 +278,41 @@ static const char *plan_kernel(qgc_planner *p, const qgc_node *node)
     return why;
 }
 
+/* Where the value lies in row-major order: NHWC is that too where images are one pixel each. */
+static qgc_buffer *flat_buffer(qgc_planner *p, const qgc_value *value)
+{
+    for (size_t i = 0; i < p->plan->buffers.size; i++) {
+        qgc_buffer *b = p->plan->buffers.data[i];
+        bool is_flat =
+            b->form != QGC_BUFFER_NHWC || (b->h * b->w == 1 && qgc_border_is_empty(&b->border));
+        if (b->value == value && is_flat)
+            return b;
+    }
+    return qgc_planner_plain(p, value);
+}
+
+/* What only changes the shape is another name for the same memory. */
+static bool plan_alias(qgc_planner *p, const qgc_node *node)
+{
+    static const qgc_opcode ops[] = {QGC_OP_IDENTITY, QGC_OP_RESHAPE, QGC_OP_FLATTEN,
+                                     QGC_OP_SQUEEZE, QGC_OP_UNSQUEEZE};
+    bool is_alias = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is_alias = is_alias || node->op == ops[i];
+    if (!is_alias)
+        return false;
+    qgc_buffer *from = flat_buffer(p, node->operands[0].value);
+    if (from->data) /* kernels may read behind a value, but not behind a constant */
+        return false;
+    const qgc_value *result = &node->results[0];
+    bool unsigned_form = from->form == QGC_BUFFER_NHWC && !is_u8(result);
+    qgc_buffer_form form = from->form == QGC_BUFFER_NHWC ? QGC_BUFFER_PLAIN : from->form;
+    qgc_buffer *buffer = add_buffer(p, result, unsigned_form ? QGC_BUFFER_ROWS : form);
+    buffer->bytes = from->bytes;
+    buffer->alias = from->alias ? from->alias : from;
+    return true;
+}
+
 static void plan_node(qgc_planner *p, const qgc_node *node)
 {
     if (qgc_op(node->op)->traits & (QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR))
@@ -288,6 +323,8 @@ static void plan_node(qgc_planner *p, const qgc_node *node)
         *qgc_map_at(&p->put_off, node) = (void *)(uintptr_t)node;
         return;
     }
+    if (plan_alias(p, node))
+        return;
     const char *why = plan_kernel(p, node);
     if (why)
         plan_ref(p, node, why);

@@ -26,6 +26,7 @@ typedef struct qgc_buffer {
     uint8_t border_value;
     size_t offset, bytes;           /* in the region's arena */
     const void *data;               /* a constant's elements: not in the arena */
+    struct qgc_buffer *alias;       /* whose memory this is, or NULL */
     uint32_t first_step, last_step; /* live range */
 } qgc_buffer;
 

@@ -8,6 +8,8 @@ static void touch(qgc_buffer *buffer, uint32_t step)
 {
     if (!buffer)
         return;
+    if (buffer->alias)
+        buffer = buffer->alias;
     if (buffer->first_step == UINT32_MAX)
         buffer->first_step = step;
     buffer->last_step = step;
@@ -49,7 +51,7 @@ static void place(qgc_plan *plan, size_t index)
         for (size_t i = 0; i < index; i++) {
             const qgc_buffer *o = plan->buffers.data[i];
             bool overlap = b->offset < o->offset + span(o) && o->offset < b->offset + span(b);
-            if (o->data || !overlap || !lives_meet(b, o))
+            if (o->data || o->alias || !overlap || !lives_meet(b, o))
                 continue;
             b->offset = o->offset + span(o);
             moved = true;
@@ -63,6 +65,9 @@ void qgc_plan_place(qgc_plan *plan)
 {
     find_lives(plan);
     for (size_t i = 0; i < plan->buffers.size; i++)
-        if (!plan->buffers.data[i]->data)
+        if (!plan->buffers.data[i]->data && !plan->buffers.data[i]->alias)
             place(plan, i);
+    for (size_t i = 0; i < plan->buffers.size; i++)
+        if (plan->buffers.data[i]->alias)
+            plan->buffers.data[i]->offset = plan->buffers.data[i]->alias->offset;
 }

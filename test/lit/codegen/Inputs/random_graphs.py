@@ -274,7 +274,29 @@ def axes_sum():
     return g
 
 
+def reshaped():
+    """A convolution, a global sum, a linear: with reshapes between, which are names for the same memory."""
+    g = Graph()
+    n, c, o, size = choice([1, 2]), choice([1, 3, 8]), choice([1, 5, 16, 40]), [randint(1, 5), randint(1, 5)]
+    x_type, shape = choice(["u8", "i8"]), [n, o, *size]
+    x = g.const(x_type, [n, c, *size])
+    y, y_type = product(g, "int_conv2d", x, x_type, [o, c, 1, 1], shape, 1, "", c)
+    if random.random() < 0.5:
+        y, shape = g.add(f"max_pool {y} {{kernel = {size}}}", y_type, [n, o, 1, 1]), [n, o, 1, 1]
+    flat = shape[1] * shape[2] * shape[3]
+    z = g.add(f"flatten {y}", y_type, [n, flat])
+    g.result(z, y_type, [n, flat])
+    last, last_type = product(g, "int_linear", z, y_type, [7, flat], [n, 7], 1, "", flat)
+    back = g.add(f"reshape {last} {{shape = [{7 * n}]}}", last_type, [7 * n])
+    again = g.add(f"unsqueeze {back} {{axes = [0]}}", last_type, [1, 7 * n])
+    end, end_type = product(g, "int_linear", again, last_type, [3, 7 * n], [1, 3], 1, "", 7 * n)
+    g.result(back, last_type, [7 * n])
+    g.result(end, end_type, [1, 3])
+    return g
+
+
 FAMILIES = {
+    "reshaped": [reshaped],
     "pool": [pool, pool, axes_sum],
     "depthwise": [depthwise],
     "conv": [conv, conv, linear],
