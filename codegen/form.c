@@ -8,13 +8,14 @@ typedef struct layout {
     int64_t n, c, h, w, first;
 } layout;
 
-static layout get_layout(const qgc_buffer *b, const int64_t *shape)
+static layout get_layout(const qgc_buffer *b, const int64_t *shape, int64_t element)
 {
+    int64_t plane = shape[2] * shape[3] * element;
     if (b->form != QGC_BUFFER_NHWC)
-        return (layout){shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1, 0};
-    int64_t row = (b->w + b->border.left + b->border.right) * b->c;
-    return (layout){row * (b->h + b->border.top + b->border.bottom), 1, row, b->c,
-                    b->border.top * row + b->border.left * b->c};
+        return (layout){shape[1] * plane, plane, shape[3] * element, element, 0};
+    int64_t pixel = b->c * element, row = (b->w + b->border.left + b->border.right) * pixel;
+    return (layout){row * (b->h + b->border.top + b->border.bottom), element, row, pixel,
+                    b->border.top * row + b->border.left * pixel};
 }
 
 /* PLAIN holds signed bytes as such, the other forms with 128 added: the top bit flips. */
@@ -43,6 +44,21 @@ static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const la
             to[x * t->w + c * t->c] = from[x * f->w + c * f->c] ^ flip;
 }
 
+/* Elements of |size| bytes; 4 is the case that has to be fast. */
+static void copy_wide_row(const uint8_t *from, const layout *f, uint8_t *to, const layout *t,
+                          int64_t channels, int64_t width, size_t size)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        const uint8_t *source = from + c * f->c;
+        uint8_t *target = to + c * t->c;
+        for (int64_t x = 0; x < width; x++, source += f->w, target += t->w)
+            if (size == 4)
+                memcpy(target, source, 4);
+            else
+                memcpy(target, source, size);
+    }
+}
+
 void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
 {
     uint32_t spatial = type->rank - 2;
@@ -54,8 +70,9 @@ void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
 
 void qgc_fill_border(const qgc_buffer *b, uint8_t *data)
 {
-    size_t width = (size_t)(b->w * b->c), left = (size_t)(b->border.left * b->c);
-    size_t row = left + width + (size_t)(b->border.right * b->c);
+    int64_t pixel = b->c * (int64_t)qgc_dtype_bytes(b->value->type->dtype);
+    size_t width = (size_t)(b->w * pixel), left = (size_t)(b->border.left * pixel);
+    size_t row = left + width + (size_t)(b->border.right * pixel);
     for (int64_t n = 0; n < b->n; n++) {
         memset(data, b->border_value, row * (size_t)b->border.top + left);
         data += row * (size_t)b->border.top + left + width;
@@ -77,11 +94,18 @@ void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc
         return;
     }
     int64_t shape[4];
+    size_t size = qgc_dtype_bytes(type->dtype);
     qgc_nchw_shape(type, shape);
-    layout f = get_layout(from, shape), t = get_layout(to, shape);
-    qgc_fill_border(to, to_data);
+    layout f = get_layout(from, shape, (int64_t)size), t = get_layout(to, shape, (int64_t)size);
+    if (to->form == QGC_BUFFER_NHWC)
+        qgc_fill_border(to, to_data);
     for (int64_t n = 0; n < shape[0]; n++)
-        for (int64_t y = 0; y < shape[2]; y++)
-            copy_row(from_data + f.first + n * f.n + y * f.h, &f,
-                     to_data + t.first + n * t.n + y * t.h, &t, shape[1], shape[3], flip);
+        for (int64_t y = 0; y < shape[2]; y++) {
+            const uint8_t *source = from_data + f.first + n * f.n + y * f.h;
+            uint8_t *target = to_data + t.first + n * t.n + y * t.h;
+            if (size == 1)
+                copy_row(source, &f, target, &t, shape[1], shape[3], flip);
+            else
+                copy_wide_row(source, &f, target, &t, shape[1], shape[3], size);
+        }
 }

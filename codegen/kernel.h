@@ -3,6 +3,7 @@
 #define QGC_CODEGEN_KERNEL_H
 
 #include "base/str.h"
+#include "ir/ops.h"
 #include "qgc/base.h"
 
 typedef enum qgc_kernel_kind {
@@ -160,5 +161,42 @@ typedef struct qgc_map_kernel {
 } qgc_map_kernel;
 
 enum { QGC_MAP_BLOCK = 4096 };
+
+/* Elementwise functions of f32, one after the other in registers; all values have one shape. */
+enum {
+    QGC_FUSED_MAX_DIMS = 8,
+    QGC_FUSED_MAX_INPUTS = 14,
+    QGC_FUSED_MAX_STEPS = 64,
+    QGC_FUSED_MAX_ARGS = 5,
+    QGC_FUSED_BLOCK = 4096
+};
+
+typedef struct qgc_fused_operand {
+    qgc_dtype dtype;                     /* as stored; i32 and smaller integers, f32, bool */
+    bool flip;                           /* i8 with 128 added */
+    int64_t first;                       /* bytes */
+    int64_t strides[QGC_FUSED_MAX_DIMS]; /* bytes; 0: broadcast */
+} qgc_fused_operand;
+
+/* One function. Its arguments are values: first the inputs, then the steps' results in order. */
+typedef struct qgc_fused_step {
+    qgc_opcode op; /* of codegen/fused.def; CONST: |p|, of an integer |lo| */
+    qgc_dtype dtype;
+    uint32_t num_args;
+    int32_t args[QGC_FUSED_MAX_ARGS]; /* -1: absent */
+    float p, q;                       /* attributes */
+    int word;
+    int32_t lo, hi; /* quantize: its bounds */
+} qgc_fused_step;
+
+typedef struct qgc_fused_kernel {
+    qgc_kernel base; /* units: rows of the innermost loop; of one loop alone: QGC_FUSED_BLOCK
+                        elements */
+    uint32_t rank;
+    int64_t dims[QGC_FUSED_MAX_DIMS];
+    uint32_t num_inputs, num_steps;
+    qgc_fused_operand inputs[QGC_FUSED_MAX_INPUTS], out; /* out: the last step's result */
+    qgc_fused_step steps[QGC_FUSED_MAX_STEPS];
+} qgc_fused_kernel;
 
 #endif

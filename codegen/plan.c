@@ -146,7 +146,8 @@ qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_bor
     size_t rows = (size_t)(b->h + border.top + border.bottom);
     size_t columns = (size_t)(b->w + border.left + border.right), pixels;
     if (!qgc_checked_mul(rows, columns, &pixels) ||
-        !qgc_checked_mul(pixels, (size_t)(b->n * b->c), &b->bytes))
+        !qgc_checked_mul(pixels, (size_t)(b->n * b->c), &b->bytes) ||
+        !qgc_checked_mul(b->bytes, qgc_dtype_bytes(value->type->dtype), &b->bytes))
         p->failed = true;
     return b;
 }
@@ -198,8 +199,8 @@ void qgc_planner_fill_border(qgc_planner *p, qgc_buffer *buffer)
 
 qgc_pixels qgc_buffer_pixels(const qgc_buffer *b, const qgc_border *border)
 {
-    qgc_pixels l = {.pixel = b->c};
-    l.row = (b->w + b->border.left + b->border.right) * b->c;
+    qgc_pixels l = {.pixel = b->c * (int64_t)qgc_dtype_bytes(b->value->type->dtype)};
+    l.row = (b->w + b->border.left + b->border.right) * l.pixel;
     l.image = (b->h + b->border.top + b->border.bottom) * l.row;
     l.first = (b->border.top - border->top) * l.row + (b->border.left - border->left) * l.pixel;
     return l;
@@ -378,6 +379,7 @@ qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)
     qgc_planner p = {.plan = plan,
                      .target = target,
                      .done = {.arena = &scratch},
+                     .fused = {.arena = &scratch},
                      .put_off = {.arena = &scratch},
                      .reasons = {.arena = &scratch}};
     plan_body(&p);

@@ -5,7 +5,8 @@
  * A value may lie in several forms at once. PLAIN is the graph's own: row-major, the graph's types.
  * Kernels work on 8-bit unsigned values, a signed tensor with 128 added to values and zero points:
  * ROWS is that in the order of PLAIN (for u8 tensors PLAIN serves), NHWC has the channels last, and
- * a border of its zero point around each image where a kernel pads. */
+ * a border of its zero point around each image where a kernel pads. Values of other types have the
+ * forms PLAIN and NHWC, without a border. */
 #ifndef QGC_CODEGEN_PLAN_H
 #define QGC_CODEGEN_PLAN_H
 

@@ -10,6 +10,8 @@ typedef struct qgc_planner {
     qgc_map done;    /* nodes that an earlier step has taken along */
     qgc_map put_off; /* sums that their requantize's planner may take */
     qgc_map reasons; /* of those, why it did not */
+    qgc_map fused;   /* node -> its group, of codegen/plan_fused.c */
+    bool has_fused;  /* the map is filled */
     bool failed;     /* a size overflows */
 } qgc_planner;
 

@@ -80,6 +80,8 @@ LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, 
 /* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */
 void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int64_t num,
                          LLVMValueRef address);
+/* Float lanes as i32, rounded half to even; within +-2^31. */
+LLVMValueRef qgc_emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f);
 /* Float lanes within the epilogue's bounds, rounded, as i32 without the zero point. */
 LLVMValueRef qgc_emit_round(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes, LLVMValueRef f);
 

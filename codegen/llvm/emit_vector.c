@@ -68,7 +68,7 @@ void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int
 
 /* ---- rounding ---- */
 
-static LLVMValueRef emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
+LLVMValueRef qgc_emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
 {
     if (lanes < 4) { /* in the low lanes: the others of what is widened do not matter */
         LLVMValueRef indices[4];
@@ -76,7 +76,7 @@ static LLVMValueRef emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
             indices[i] = qgc_emit_i32(e, (int32_t)(i < lanes ? i : 0));
         f = LLVMBuildShuffleVector(e->builder, f, LLVMGetPoison(LLVMTypeOf(f)),
                                    LLVMConstVector(indices, 4), "");
-        return qgc_emit_part(e, emit_convert(e, 4, f), 0, lanes);
+        return qgc_emit_part(e, qgc_emit_convert(e, 4, f), 0, lanes);
     }
     if (lanes == 4)
         return qgc_emit_intrinsic(e, "llvm.x86.sse2.cvtps2dq", NULL, 0, &f, 1);
@@ -108,7 +108,7 @@ static LLVMValueRef emit_clamp(qgc_emitter *e, const qgc_epilogue *p, uint32_t l
 
 LLVMValueRef qgc_emit_round(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes, LLVMValueRef f)
 {
-    return emit_convert(e, lanes, emit_clamp(e, p, lanes, f));
+    return qgc_emit_convert(e, lanes, emit_clamp(e, p, lanes, f));
 }
 
 /* ---- the epilogue of a block ---- */
@@ -146,7 +146,7 @@ static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMV
                           "");
     if (!c->epilogue->is_small)
         f = emit_clamp(e, c->epilogue, c->lanes, f);
-    return emit_convert(e, c->lanes, f);
+    return qgc_emit_convert(e, c->lanes, f);
 }
 
 static LLVMValueRef emit_pack(qgc_emitter *e, const char *const *names, LLVMValueRef low,

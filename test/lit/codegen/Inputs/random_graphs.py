@@ -318,10 +318,9 @@ def levels():
     return [name for name in names if not name.endswith("!")]
 
 
-def main():
-    family, seed, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    random.seed(seed)
-    graphs = [choice(FAMILIES[family])() for _ in range(count)]
+def compare(graphs, kept=lambda level, step: False):
+    """|kept|: whether a level may leave a step of the printed plan to the interpreter."""
+    count = len(graphs)
     with open(sys.argv[1], "w") as out:
         out.write("\n".join(g.text(i) for i, g in enumerate(graphs)) + "\n")
     want, _ = run()
@@ -330,8 +329,8 @@ def main():
         sys.exit(f"{results} results expected, {want.count(chr(10))} printed")
     for level in levels():
         got, plans = run("--engine=jit", f"--cpu={level}", "--print-plan")
-        if plans.count("plan @") != count or " = ref " in plans:
-            reasons = [s for s in plans.splitlines() if " = ref " in s]
+        reasons = [s for s in plans.splitlines() if " = ref " in s and not kept(level, s)]
+        if plans.count("plan @") != count or reasons:
             sys.exit(f"{level}: not every graph became generated code\n" + "\n".join(reasons))
         for a, b in zip(want.splitlines(), got.splitlines(), strict=True):
             if a != b:
@@ -339,4 +338,11 @@ def main():
     print(f"{count} graphs equal at {len(levels())} levels")
 
 
-main()
+def main():
+    family, seed, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    random.seed(seed)
+    compare([choice(FAMILIES[family])() for _ in range(count)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,389 @@
+#include "codegen/llvm/emit_math.h"
+
+#include "runtime/math_bits.h"
+
+typedef LLVMValueRef vector;
+
+vector qgc_emit_like_f32(qgc_emitter *e, vector like, float value)
+{
+    return qgc_emit_splat(e, qgc_emit_f32(e, value), LLVMGetVectorSize(LLVMTypeOf(like)));
+}
+
+vector qgc_emit_like_i32(qgc_emitter *e, vector like, int32_t value)
+{
+    return qgc_emit_splat(e, qgc_emit_i32(e, value), LLVMGetVectorSize(LLVMTypeOf(like)));
+}
+
+/* ---- single operations ---- */
+
+static vector add(qgc_emitter *e, vector a, vector b)
+{
+    return LLVMBuildFAdd(e->builder, a, b, "");
+}
+
+static vector sub(qgc_emitter *e, vector a, vector b)
+{
+    return LLVMBuildFSub(e->builder, a, b, "");
+}
+
+static vector mul(qgc_emitter *e, vector a, vector b)
+{
+    return LLVMBuildFMul(e->builder, a, b, "");
+}
+
+static vector divide(qgc_emitter *e, vector a, vector b)
+{
+    return LLVMBuildFDiv(e->builder, a, b, "");
+}
+
+static vector add_f(qgc_emitter *e, vector a, float b)
+{
+    return add(e, a, qgc_emit_like_f32(e, a, b));
+}
+
+static vector mul_f(qgc_emitter *e, vector a, float b)
+{
+    return mul(e, a, qgc_emit_like_f32(e, a, b));
+}
+
+/* b - a */
+static vector sub_from_f(qgc_emitter *e, float b, vector a)
+{
+    return sub(e, qgc_emit_like_f32(e, a, b), a);
+}
+
+static vector negate(qgc_emitter *e, vector a)
+{
+    return LLVMBuildFNeg(e->builder, a, "");
+}
+
+static vector compare(qgc_emitter *e, LLVMRealPredicate predicate, vector a, float b)
+{
+    return LLVMBuildFCmp(e->builder, predicate, a, qgc_emit_like_f32(e, a, b), "");
+}
+
+static vector choose(qgc_emitter *e, vector condition, vector a, vector b)
+{
+    return LLVMBuildSelect(e->builder, condition, a, b, "");
+}
+
+static vector bits(qgc_emitter *e, vector x)
+{
+    LLVMTypeRef ints = LLVMVectorType(e->i32, LLVMGetVectorSize(LLVMTypeOf(x)));
+    return LLVMBuildBitCast(e->builder, x, ints, "");
+}
+
+static vector from_bits(qgc_emitter *e, vector x)
+{
+    LLVMTypeRef floats = LLVMVectorType(e->f32, LLVMGetVectorSize(LLVMTypeOf(x)));
+    return LLVMBuildBitCast(e->builder, x, floats, "");
+}
+
+static vector masked(qgc_emitter *e, vector x, uint32_t mask)
+{
+    return LLVMBuildAnd(e->builder, x, qgc_emit_like_i32(e, x, (int32_t)mask), "");
+}
+
+static vector shift_left(qgc_emitter *e, vector x, int32_t count)
+{
+    return LLVMBuildShl(e->builder, x, qgc_emit_like_i32(e, x, count), "");
+}
+
+static vector shift_right(qgc_emitter *e, vector x, int32_t count)
+{
+    return LLVMBuildLShr(e->builder, x, qgc_emit_like_i32(e, x, count), "");
+}
+
+static vector add_i(qgc_emitter *e, vector a, int32_t b)
+{
+    return LLVMBuildAdd(e->builder, a, qgc_emit_like_i32(e, a, b), "");
+}
+
+vector qgc_emit_choose(qgc_emitter *e, LLVMRealPredicate predicate, vector a, vector b)
+{
+    return choose(e, LLVMBuildFCmp(e->builder, predicate, a, b, ""), a, b);
+}
+
+vector qgc_emit_is_nan(qgc_emitter *e, vector x)
+{
+    return LLVMBuildFCmp(e->builder, LLVMRealUNO, x, x, "");
+}
+
+/* ---- runtime/math_bits.h ---- */
+
+vector qgc_emit_abs(qgc_emitter *e, vector x)
+{
+    return from_bits(e, masked(e, bits(e, x), ~QGC_F32_SIGN));
+}
+
+/* The fence keeps a select behind it apart: LLVM 19 merges both into a masked vpternlogd whose
+ * truth table it permutes wrongly. */
+static vector copy_sign(qgc_emitter *e, vector x, vector sign)
+{
+    vector taken = masked(e, bits(e, sign), QGC_F32_SIGN);
+    vector both = from_bits(e, LLVMBuildOr(e->builder, bits(e, x), taken, ""));
+    LLVMTypeRef type = LLVMTypeOf(both);
+    return qgc_emit_intrinsic(e, "llvm.arithmetic.fence", &type, 1, &both, 1);
+}
+
+static vector power_of_two(qgc_emitter *e, vector n)
+{
+    return from_bits(e, shift_left(e, add_i(e, n, 127), 23));
+}
+
+static vector scale(qgc_emitter *e, vector y, vector n)
+{
+    vector sign = masked(e, n, QGC_F32_SIGN);
+    vector half = LLVMBuildOr(e->builder, shift_right(e, n, 1), sign, "");
+    vector rest = LLVMBuildSub(e->builder, n, half, "");
+    return mul(e, mul(e, y, power_of_two(e, half)), power_of_two(e, rest));
+}
+
+static vector clamp(qgc_emitter *e, vector x, float low, float high)
+{
+    vector above = choose(e, compare(e, LLVMRealOLT, x, low), qgc_emit_like_f32(e, x, low), x);
+    vector limit = qgc_emit_like_f32(e, x, high);
+    return choose(e, compare(e, LLVMRealOGT, above, high), limit, above);
+}
+
+static vector horner(qgc_emitter *e, const float *coefficients, size_t num, vector t)
+{
+    vector p = qgc_emit_like_f32(e, t, coefficients[num - 1]);
+    for (size_t i = num - 1; i-- > 0;)
+        p = add_f(e, mul(e, p, t), coefficients[i]);
+    return p;
+}
+
+/* |table| is one of QGC_MATH_*. */
+#define POLY(out, table, t)                                                                        \
+    do {                                                                                           \
+        static const float coefficients[] = table;                                                 \
+        (out) = horner(e, coefficients, sizeof coefficients / sizeof *coefficients, t);            \
+    } while (0)
+
+typedef struct exp_parts {
+    vector q, n_float, n;
+} exp_parts;
+
+static vector rounder_offset(qgc_emitter *e, vector shifted)
+{
+    vector rounder = qgc_emit_like_i32(e, shifted, (int32_t)f32_bits(QGC_F32_ROUNDER));
+    return LLVMBuildSub(e->builder, bits(e, shifted), rounder, "");
+}
+
+static exp_parts exp_reduce(qgc_emitter *e, vector x)
+{
+    vector shifted = add_f(e, mul_f(e, x, QGC_F32_LOG2_E), QGC_F32_ROUNDER);
+    vector n = sub(e, shifted, qgc_emit_like_f32(e, x, QGC_F32_ROUNDER));
+    vector r = sub(e, x, mul_f(e, n, QGC_F32_LN2_HI));
+    r = sub(e, r, mul_f(e, n, QGC_F32_LN2_LO));
+    vector p;
+    POLY(p, QGC_MATH_EXP, r);
+    return (exp_parts){add(e, r, mul(e, mul(e, r, r), p)), n, rounder_offset(e, shifted)};
+}
+
+/* ---- rounding, roots ---- */
+
+vector qgc_emit_sqrt(qgc_emitter *e, vector x)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    return qgc_emit_intrinsic(e, "llvm.sqrt", &type, 1, &x, 1);
+}
+
+vector qgc_emit_rne(qgc_emitter *e, vector x)
+{
+    vector magnitude = qgc_emit_abs(e, x);
+    vector shifted = add_f(e, magnitude, 0x1p23f);
+    vector rounded = sub(e, shifted, qgc_emit_like_f32(e, x, 0x1p23f));
+    return choose(e, compare(e, LLVMRealOLT, magnitude, 0x1p23f), copy_sign(e, rounded, x), x);
+}
+
+vector qgc_emit_floor(qgc_emitter *e, vector x)
+{
+    vector near = qgc_emit_rne(e, x);
+    vector is_above = LLVMBuildFCmp(e->builder, LLVMRealOGT, near, x, "");
+    return choose(e, is_above, add_f(e, near, -1.0f), near);
+}
+
+/* A result of zero is -0 where x is negative. */
+vector qgc_emit_ceil(qgc_emitter *e, vector x)
+{
+    vector near = qgc_emit_rne(e, x);
+    vector is_below = LLVMBuildFCmp(e->builder, LLVMRealOLT, near, x, "");
+    vector up = choose(e, is_below, add_f(e, near, 1.0f), near);
+    return copy_sign(e, up, x);
+}
+
+/* ---- runtime/math_exp.c ---- */
+
+vector qgc_emit_exp(qgc_emitter *e, vector x)
+{
+    exp_parts parts = exp_reduce(e, clamp(e, x, -104.0f, 89.0f));
+    vector result = scale(e, add_f(e, parts.q, 1.0f), parts.n);
+    return choose(e, qgc_emit_is_nan(e, x), x, result);
+}
+
+vector qgc_emit_expm1(qgc_emitter *e, vector x)
+{
+    exp_parts parts = exp_reduce(e, clamp(e, x, -20.0f, 89.0f));
+    vector most = qgc_emit_like_f32(e, x, 30.0f);
+    vector capped = choose(e, compare(e, LLVMRealOGT, parts.n_float, 30.0f), most, parts.n_float);
+    vector minus_n = rounder_offset(e, sub_from_f(e, QGC_F32_ROUNDER, capped));
+    vector sum = add(e, parts.q, sub_from_f(e, 1.0f, power_of_two(e, minus_n)));
+    vector result = scale(e, sum, parts.n);
+    vector as_is = LLVMBuildFCmp(e->builder, LLVMRealUEQ, x, qgc_emit_like_f32(e, x, 0.0f), "");
+    return choose(e, as_is, x, result);
+}
+
+vector qgc_emit_tanh(qgc_emitter *e, vector x)
+{
+    vector magnitude = qgc_emit_abs(e, x), z = mul(e, x, x), p;
+    POLY(p, QGC_MATH_TANH, z);
+    vector small = add(e, magnitude, mul(e, magnitude, mul(e, z, p)));
+    vector sum = add_f(e, qgc_emit_exp(e, mul_f(e, magnitude, 2.0f)), 1.0f);
+    vector large = sub_from_f(e, 1.0f, divide(e, qgc_emit_like_f32(e, x, 2.0f), sum));
+    vector result = choose(e, compare(e, LLVMRealOLT, magnitude, 0.75f), small, large);
+    return choose(e, qgc_emit_is_nan(e, x), x, copy_sign(e, result, x));
+}
+
+static vector times_sigmoid(qgc_emitter *e, vector factor, vector x)
+{
+    vector zero = qgc_emit_like_f32(e, x, 0.0f);
+    exp_parts parts = exp_reduce(e, clamp(e, negate(e, qgc_emit_abs(e, x)), -120.0f, 0.0f));
+    vector y = add_f(e, parts.q, 1.0f), y_low = sub(e, parts.q, add_f(e, y, -1.0f));
+    vector exponential = scale(e, y, parts.n), e_low = scale(e, y_low, parts.n);
+    vector sum = add_f(e, exponential, 1.0f);
+    vector sum_low = sub(e, exponential, add_f(e, sum, -1.0f));
+    vector is_negative = compare(e, LLVMRealOLT, x, 0.0f);
+    vector top = choose(e, is_negative, scale(e, mul(e, factor, y), parts.n), factor);
+    vector top_low = choose(e, is_negative, scale(e, mul(e, factor, y_low), parts.n), zero);
+    vector quotient = divide(e, top, sum);
+    vector lost = mul(e, quotient, add(e, sum_low, e_low));
+    vector correction = divide(e, sub(e, top_low, lost), sum);
+    vector result = copy_sign(e, qgc_emit_abs(e, add(e, quotient, correction)), factor);
+    return choose(e, compare(e, LLVMRealOGT, x, 104.0f), factor, result);
+}
+
+vector qgc_emit_sigmoid(qgc_emitter *e, vector x)
+{
+    vector result = times_sigmoid(e, qgc_emit_like_f32(e, x, 1.0f), x);
+    return choose(e, qgc_emit_is_nan(e, x), x, result);
+}
+
+vector qgc_emit_silu(qgc_emitter *e, vector x)
+{
+    vector least = qgc_emit_like_f32(e, x, -120.0f);
+    vector limited = choose(e, compare(e, LLVMRealOLT, x, -120.0f), least, x);
+    return choose(e, qgc_emit_is_nan(e, x), x, times_sigmoid(e, limited, limited));
+}
+
+vector qgc_emit_erf(qgc_emitter *e, vector x)
+{
+    vector magnitude = qgc_emit_abs(e, x), z = mul(e, x, x), p, q;
+    POLY(p, QGC_MATH_ERF, z);
+    vector small = add(e, x, mul(e, x, p));
+    vector most = qgc_emit_like_f32(e, x, 4.0f);
+    vector limited = qgc_emit_choose(e, LLVMRealOLT, magnitude, most);
+    POLY(q, QGC_MATH_ERFC_LOG, limited);
+    vector large = sub_from_f(e, 1.0f, qgc_emit_exp(e, mul(e, limited, q)));
+    large = choose(e, qgc_emit_is_nan(e, x), x, copy_sign(e, large, x));
+    return choose(e, compare(e, LLVMRealOLT, magnitude, 0.875f), small, large);
+}
+
+/* (x / 2) * (1 + f), -0 for -inf. */
+static vector half_weighted(qgc_emitter *e, vector x, vector f)
+{
+    vector result = mul(e, mul_f(e, x, 0.5f), add_f(e, f, 1.0f));
+    vector is_least = compare(e, LLVMRealOEQ, x, -QGC_F32_INF);
+    return choose(e, is_least, qgc_emit_like_f32(e, x, -0.0f), result);
+}
+
+vector qgc_emit_gelu(qgc_emitter *e, vector x)
+{
+    return half_weighted(e, x, qgc_emit_erf(e, mul_f(e, x, 0x1.6a09e6p-1f)));
+}
+
+vector qgc_emit_gelu_tanh(qgc_emitter *e, vector x)
+{
+    vector cubed = mul(e, mul(e, x, x), x);
+    vector inner = mul_f(e, add(e, x, mul_f(e, cubed, 0x1.6e4e26p-5f)), 0x1.988454p-1f);
+    return half_weighted(e, x, qgc_emit_tanh(e, inner));
+}
+
+/* ---- runtime/math_log.c ---- */
+
+typedef struct log_parts {
+    vector m, k;
+} log_parts;
+
+static log_parts log_reduce(qgc_emitter *e, vector x)
+{
+    int32_t sqrt_half = (int32_t)f32_bits(0x1.6a09e6p-1f);
+    vector is_subnormal = compare(e, LLVMRealOLT, x, 0x1p-126f);
+    vector pattern = bits(e, choose(e, is_subnormal, mul_f(e, x, 0x1p23f), x));
+    vector offset = add_i(e, add_i(e, pattern, -sqrt_half), (int32_t)(UINT32_C(128) << 23));
+    vector m = from_bits(e, add_i(e, masked(e, offset, 0x7fffff), sqrt_half));
+    vector k = add_i(e, shift_right(e, offset, 23), -128);
+    vector zero = qgc_emit_like_i32(e, k, 0), moved = qgc_emit_like_i32(e, k, 23);
+    k = LLVMBuildSub(e->builder, k, choose(e, is_subnormal, moved, zero), "");
+    return (log_parts){m, LLVMBuildSIToFP(e->builder, k, LLVMTypeOf(x), "")};
+}
+
+static vector log_core(qgc_emitter *e, vector x, vector c)
+{
+    log_parts parts = log_reduce(e, x);
+    vector f = add_f(e, parts.m, -1.0f);
+    vector s = divide(e, f, add_f(e, f, 2.0f)), z = mul(e, s, s), p;
+    POLY(p, QGC_MATH_LOG, z);
+    vector half_square = mul(e, mul_f(e, f, 0.5f), f);
+    vector low = mul(e, s, add(e, half_square, mul(e, z, p)));
+    low = add(e, low, add(e, mul_f(e, parts.k, QGC_F32_LN2_LO), c));
+    vector rest = sub(e, sub(e, half_square, low), f);
+    return sub(e, mul_f(e, parts.k, QGC_F32_LN2_HI), rest);
+}
+
+/* Where x is |pole|: -inf; below: NaN; else x. */
+static vector log_special(qgc_emitter *e, vector x, float pole)
+{
+    vector nan = qgc_emit_like_f32(e, x, QGC_F32_NAN);
+    vector least = qgc_emit_like_f32(e, x, -QGC_F32_INF);
+    vector below = choose(e, compare(e, LLVMRealOLT, x, pole), nan, x);
+    return choose(e, compare(e, LLVMRealOEQ, x, pole), least, below);
+}
+
+static vector is_between(qgc_emitter *e, vector x, float low)
+{
+    return LLVMBuildAnd(e->builder, compare(e, LLVMRealOGT, x, low),
+                        compare(e, LLVMRealOLT, x, QGC_F32_INF), "");
+}
+
+vector qgc_emit_log(qgc_emitter *e, vector x)
+{
+    vector result = log_core(e, x, qgc_emit_like_f32(e, x, 0.0f));
+    return choose(e, is_between(e, x, 0.0f), result, log_special(e, x, 0.0f));
+}
+
+vector qgc_emit_log1p(qgc_emitter *e, vector x)
+{
+    vector sum = add_f(e, x, 1.0f);
+    vector lost_below = sub(e, x, add_f(e, sum, -1.0f));
+    vector lost_above = sub_from_f(e, 1.0f, sub(e, sum, x));
+    vector lost = choose(e, compare(e, LLVMRealOLT, x, 1.0f), lost_below, lost_above);
+    vector result = log_core(e, sum, divide(e, lost, sum));
+    vector is_regular =
+        LLVMBuildAnd(e->builder, is_between(e, x, -1.0f), compare(e, LLVMRealONE, x, 0.0f), "");
+    return choose(e, is_regular, result, log_special(e, x, -1.0f));
+}
+
+vector qgc_emit_softplus(qgc_emitter *e, vector x)
+{
+    vector zero = qgc_emit_like_f32(e, x, 0.0f);
+    vector positive = choose(e, compare(e, LLVMRealOLT, x, 0.0f), zero, x);
+    vector falling = qgc_emit_exp(e, negate(e, qgc_emit_abs(e, x)));
+    return add(e, positive, qgc_emit_log1p(e, falling));
+}
+
+vector qgc_emit_mish(qgc_emitter *e, vector x)
+{
+    return mul(e, x, qgc_emit_tanh(e, qgc_emit_softplus(e, x)));
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Random float graphs, compared as random_graphs.py compares integer ones.
+
+usage: random_floats.py WORK_FILE FAMILY SEED COUNT"""
+import random
+import sys
+
+from random_graphs import RANGE, Graph, choice, compare, literal, randint, zero_point
+
+SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1.0", "-1.0", "0.5", "-2.5", "1e-40", "-3e-45", "3.4e38", "1.17549435e-38",
+           "88.72284", "-87.33655", "-103.98", "0.875", "0.75", "104.5", "-120.5", "3.92", "8388609.0"]
+UNARY = ["neg", "abs", "sign", "relu", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "exp", "expm1", "log", "log1p", "erf",
+         "tanh", "sigmoid", "silu", "softplus", "mish", "softsign", "gelu", "hardsigmoid", "hardswish"]
+BINARY = ["add", "sub", "mul", "div", "min", "max", "prelu"]
+COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
+
+
+def number(style):
+    if style == "special" or random.random() < 0.05:
+        return choice(SPECIAL)
+    if style == "wide":
+        return f"{choice([-1, 1]) * 10 ** random.uniform(-42, 38):.9g}"
+    if style == "halves":
+        return str(randint(-300, 300) / 2)
+    return f"{random.uniform(-6, 6):.9g}"
+
+
+def numbers(shape, style):
+    if not shape:
+        return number(style)
+    return "[" + ", ".join(numbers(shape[1:], style) for _ in range(shape[0])) + "]"
+
+
+def float_const(g, shape, style=None):
+    return g.add(f"const {numbers(shape, style or choice(['near', 'near', 'wide', 'special', 'halves']))}", "f32", shape)
+
+
+def broadcast(shape):
+    """A shape that broadcasts to |shape|."""
+    if random.random() < 0.5:
+        return shape
+    if random.random() < 0.3:
+        return []
+    lead = randint(0, len(shape))
+    return [choice([d, d, 1]) for d in shape[lead:]]
+
+
+def parameters(g, shape, dtype):
+    """Operands and attributes of a step of quantization."""
+    scale = choice([0.01, 0.1, 0.5, 1.0, 3.7e-5, 2.5e10])
+    if not shape or random.random() < 0.6:
+        return "", f"scale = {scale}, zero_point = {zero_point(dtype)}"
+    axis = randint(0, len(shape) - 1)
+    channels = shape[axis]
+    scales = g.add("const [" + ", ".join(f"{scale * random.uniform(0.5, 2):.9g}" for _ in range(channels)) + "]", "f32", [channels])
+    if random.random() < 0.5:
+        return f", {scales}", f"axis = {axis}, zero_point = {zero_point(dtype)}"
+    zeros = g.add("const [" + ", ".join(str(zero_point(dtype)) for _ in range(channels)) + "]", "i32", [channels])
+    return f", {scales}, {zeros}", f"axis = {axis}"
+
+
+def dequantized(g, shape, x=None, dtype=None):
+    dtype = dtype or choice(["i8", "u8", "i16", "u16", "i32"])
+    x = x or g.add(f"const {literal(shape, *RANGE[dtype])}", dtype, shape)
+    operands, attrs = parameters(g, shape, dtype)
+    return g.add(f"dequantize {x}{operands} {{{attrs}}}", "f32", shape)
+
+
+def quantized(g, shape, x):
+    dtype = choice(["i8", "u8", "i16", "u16"])
+    operands, attrs = parameters(g, shape, dtype)
+    lo, hi = sorted(random.sample(range(RANGE[dtype][0], RANGE[dtype][1] + 1), 2))
+    if "zero_point =" in attrs and random.random() < 0.3:
+        z = int(attrs.split("zero_point = ")[1])
+        attrs += f", range = [{min(lo, z)}, {max(hi, z)}]"
+    attrs += choice(["", ", mode = divide"])
+    return g.add(f"quantize {x}{operands} {{{attrs}}}", dtype, shape), dtype
+
+
+def step(g, shape, pool, bools):
+    """One more value of |shape| from those that are there."""
+    operand = lambda: choice(pool) if random.random() < 0.7 else float_const(g, broadcast(shape))
+    kind = choice(["unary", "unary", "binary", "binary", "clip", "where", "compare", "seam", "fake", "scaled"])
+    x = choice(pool)
+    if kind == "unary":
+        pool.append(g.add(f"{choice(UNARY)} {x}", "f32", shape))
+    elif kind == "binary":
+        op = choice(BINARY)
+        a, b = (x, operand()) if op == "prelu" or random.random() < 0.5 else (operand(), x)
+        pool.append(g.add(f"{op} {a}, {b}", "f32", shape))
+    elif kind == "clip":
+        low, high = (g.add(f"const {number('near')}", "f32", []) for _ in range(2))
+        pool.append(g.add(f"clip {x}, {choice([low, '_'])}, {high}", "f32", shape))
+    elif kind == "where" and bools:
+        pool.append(g.add(f"where {choice(bools)}, {x}, {operand()}", "f32", shape))
+    elif kind == "compare":
+        bools.append(g.add(f"{choice(COMPARISONS)} {x}, {choice(pool)}", "bool", shape))
+        if random.random() < 0.5:
+            bools.append(g.add(f"{choice(['and', 'or', 'xor'])} {bools[-1]}, {choice(bools)}", "bool", shape))
+            bools.append(g.add(f"not {bools[-1]}", "bool", shape))
+            pool.append(g.add(f"cast {choice(bools)} {{to = f32}}", "f32", shape))
+    elif kind == "seam":
+        q, dtype = quantized(g, shape, x)
+        pool.append(dequantized(g, shape, q, dtype))
+    elif kind == "fake":
+        pool.append(g.add(f"fake_quant {x} {{to = i8, scale = 0.25, zero_point = {randint(-128, 127)}}}", "f32", shape))
+    elif kind == "scaled":
+        pool.append(g.add(choice([f"leaky_relu {x} {{alpha = 0.3}}", f"elu {x} {{alpha = 1.7}}", f"gelu {x} {{approximate = tanh}}"]), "f32", shape))
+
+
+def elementwise():
+    g = Graph()
+    shape = [choice([1, 2, 3, 5, 8, 17, 33]) for _ in range(choice([0, 1, 2, 2, 3, 3, 4]))]
+    while len(shape) > 1 and eval("*".join(map(str, shape))) > 3000:
+        shape.pop()
+    pool, bools = [float_const(g, shape)], []
+    if random.random() < 0.6:
+        pool.append(dequantized(g, shape))
+    if len(shape) >= 2 and random.random() < 0.3:
+        lists = [float_const(g, [shape[1]], "near") for _ in range(3)]
+        variance = g.add(f"const [{', '.join(f'{random.uniform(0, 3):.9g}' for _ in range(shape[1]))}]", "f32", [shape[1]])
+        pool.append(g.add(f"batch_norm {pool[0]}, {lists[0]}, {choice([lists[1], '_'])}, {lists[2]}, {variance}", "f32", shape))
+    for _ in range(choice([1, 3, 6, 12, 25])):
+        step(g, shape, pool, bools)
+    for name in sorted({pool[-1], choice(pool)}):
+        g.result(name, "f32", shape)
+    if bools:
+        g.result(bools[-1], "bool", shape)
+    if random.random() < 0.7:
+        q, dtype = quantized(g, shape, pool[-1])
+        g.result(q, dtype, shape)
+    return g
+
+
+FAMILIES = {"elementwise": [elementwise]}
+
+
+def main():
+    family, seed, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    random.seed(seed)
+    compare([choice(FAMILIES[family])() for _ in range(count)])
+
+
+main()
