@@ -134,6 +134,13 @@ typedef struct qgc_pool_kernel {
     qgc_epilogue epilogue;
 } qgc_pool_kernel;
 
+/* Bytes through a table, the kernel's one constant. */
+typedef struct qgc_lookup_kernel {
+    qgc_kernel base; /* units: rows */
+    int64_t rows_per_image, row_bytes;
+    qgc_pixels in, out;
+} qgc_lookup_kernel;
+
 /* Elementwise requantize over rank nested loops, outermost first. */
 enum { QGC_MAP_MAX_DIMS = 8, QGC_MAP_MAX_TERMS = 4 };
 

@@ -88,6 +88,22 @@ static bool read_axes(const qgc_node *node, uint32_t rank, uint32_t *first, uint
     return *first < *end && bits >> *end == 0;
 }
 
+/* [N, C, H, W] to [N, C]: reads NHWC, where channels lie together. */
+static void use_nhwc_to_rows(pool *l)
+{
+    qgc_border none = {0};
+    qgc_pool_kernel *k = l->k;
+    l->in = qgc_planner_nhwc(l->p, l->m.x, none, 0);
+    l->out = qgc_planner_new_rows(l->p, l->result);
+    k->images = l->in->n;
+    k->channels = l->in->c;
+    k->in_h = l->in->h;
+    k->in_w = l->in->w;
+    k->out_h = k->out_w = 1;
+    k->in = qgc_buffer_pixels(l->in, &none);
+    k->out = (qgc_pixels){0, k->channels, k->channels, k->channels};
+}
+
 static void use_rows(pool *l, uint32_t first, uint32_t end)
 {
     const qgc_type *x = l->m.x->type;
@@ -114,18 +130,10 @@ static const char *read_sum(pool *l)
     bool spatial = rank == 4 && first == 2 && end == 4;
     if (spatial && l->result->type->rank == 4)
         use_nhwc(l);
+    else if (spatial)
+        use_nhwc_to_rows(l);
     else
         use_rows(l, first, end);
-    if (spatial && l->result->type->rank == 2) {
-        qgc_border none = {0};
-        l->in = qgc_planner_nhwc(l->p, l->m.x, none, 0);
-        k->in = qgc_buffer_pixels(l->in, &none);
-        k->images = l->in->n;
-        k->channels = l->in->c;
-        k->in_h = l->in->h;
-        k->in_w = l->in->w;
-        k->out = (qgc_pixels){0, k->channels, k->channels, k->channels};
-    }
     k->kernel[0] = k->in_h;
     k->kernel[1] = k->in_w;
     for (int i = 0; i < 2; i++)
