@@ -68,9 +68,9 @@ const char *qgc_spec_fault(const qgc_spec *spec)
                    : NULL;
     if (!qgc_quant_dtype_range(spec->dtype, &full))
         return "the type is none of f16, i8, u8, i16, u16 and i32";
-    if (spec->dynamic)
-        return "dynamic specs have no observer";
-    if (!has_scheme || !has_observer)
+    if (spec->dynamic && (has_observer || spec->per_channel))
+        return "dynamic specs have no observer and no channels";
+    if (!has_scheme || (!has_observer && !spec->dynamic))
         return "a scheme (sym, affine) and an observer (minmax, avg, hist) are needed";
     if (spec->has_range &&
         (spec->qmin >= spec->qmax || spec->qmin < full.lo || spec->qmax > full.hi))

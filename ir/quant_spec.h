@@ -15,7 +15,7 @@ bool qgc_spec_apply_word(qgc_spec *spec, qgc_str word);
 bool qgc_spec_read(qgc_str text, qgc_spec *out);
 
 /* Why an own spec cannot be an observer's, static text; NULL where it can: f16 alone; or a
- * quantized type with scheme and observer, brackets inside the type. */
+ * quantized type with scheme and observer (or `dynamic` in its place), brackets inside the type. */
 const char *qgc_spec_fault(const qgc_spec *spec);
 
 /* The range, scheme and smallest scale that an own spec of a quantized type stands for. */

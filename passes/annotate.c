@@ -109,6 +109,16 @@ static bool is_inner(const annotator *a, const qgc_value *value)
     return value->def && qgc_node_extra(value->def, mark) != NULL;
 }
 
+/* Ranges are looked for while running only where integers then meet integer weights. */
+static bool has_weight(const qgc_node *node)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (node->operands[i].value && operand_row(node, i)->quant == QGC_Q_WEIGHT &&
+            qgc_is_constant(node->operands[i].value))
+            return true;
+    return false;
+}
+
 static qgc_rule_decision decide(annotator *a, qgc_node *node, uint32_t slot, uint32_t data_index)
 {
     bool is_result = slot == UINT32_MAX;
@@ -123,7 +133,9 @@ static qgc_rule_decision decide(annotator *a, qgc_node *node, uint32_t slot, uin
     qgc_rule_decision decision = qgc_rules_decide(a->rules, &site);
     if (decision.spec.per_channel && (is_result || !site.is_weight || !has_channels(node, slot)))
         decision.spec.per_channel = false;
-    if (is_inner(a, value))
+    bool can_be_dynamic = !is_result && operand_row(node, slot)->quant == QGC_Q_ACT &&
+                          !qgc_is_constant(value) && has_weight(node);
+    if (is_inner(a, value) || (decision.spec.dynamic && !can_be_dynamic))
         decision.is_float = true;
     return decision;
 }
@@ -161,9 +173,10 @@ static void annotate_bias(annotator *a, qgc_node *node)
     for (uint32_t i = 0; i < node->num_operands; i++) {
         const qgc_value *value = node->operands[i].value;
         qgc_quant_rule rule = operand_row(node, i)->quant;
-        bool is_quantized =
-            is_data(node, i) &&
-            qgc_node_extra(node, qgc_annotation_name(node, i, a->env->scratch)) != NULL;
+        const qgc_attr *own =
+            is_data(node, i) ? qgc_node_extra(node, qgc_annotation_name(node, i, a->env->scratch))
+                             : NULL;
+        bool is_quantized = own && !own->spec->dynamic;
         if (is_quantized && !spec.values[rule == QGC_Q_WEIGHT])
             spec.values[rule == QGC_Q_WEIGHT] = value->name;
         if (rule != QGC_Q_BIAS || !value || !spec.values[0] || !spec.values[1] ||

@@ -26,6 +26,6 @@ const qgc_spec *qgc_observer_spec(const qgc_node *observer)
 bool qgc_observer_records(const qgc_node *observer)
 {
     const qgc_spec *spec = qgc_observer_spec(observer);
-    return spec->kind == QGC_SPEC_OWN && spec->dtype != QGC_DTYPE_F16 &&
+    return spec->kind == QGC_SPEC_OWN && spec->dtype != QGC_DTYPE_F16 && !spec->dynamic &&
            !qgc_is_constant(observer->operands[0].value);
 }

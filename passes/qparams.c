@@ -316,8 +316,10 @@ static qgc_result decide_group(decider *d, const group *g)
 {
     qgc_decision decision = {.spec = qgc_observer_spec(g->root)};
     QGC_TRY(count_channels(d, g, &decision));
-    if (decision.spec->dtype != QGC_DTYPE_F16)
+    if (decision.spec->dtype != QGC_DTYPE_F16 && !decision.spec->dynamic)
         decision.params = QGC_NEW_ARRAY(d->arena, qgc_qparams, decision.num);
+    if (decision.spec->dynamic)
+        decision.range = qgc_spec_quant(decision.spec).range;
     if (decision.spec->kind == QGC_SPEC_FIXED) {
         qgc_quant_dtype_range(decision.spec->dtype, &decision.range);
         decision.params[0] =

@@ -31,11 +31,12 @@ qgc_stats_fault qgc_method_range(const qgc_method *method, const qgc_stats *stat
 typedef struct qgc_decision {
     qgc_name base; /* the observed value's name: what new values are named after */
     const qgc_spec *spec;
-    qgc_int_range range;        /* of the quantized values */
-    qgc_range span;             /* that the parameters come from; not fixed, not per channel */
-    uint32_t num;               /* 1, or channels */
-    qgc_qparams *params;        /* num of them; NULL for f16 */
-    int64_t axis;               /* -1: per tensor */
+    qgc_int_range range; /* of the quantized values */
+    qgc_range span;      /* that the parameters come from; not fixed, not per channel */
+    uint32_t num;        /* 1, or channels */
+    qgc_qparams *params; /* num of them; NULL for f16 and dynamic */
+    int64_t axis;        /* -1: per tensor */
+    qgc_quantize_mode mode;
     const qgc_tensor *constant; /* the observed data where it is constant, else NULL */
 } qgc_decision;
 

@@ -79,6 +79,11 @@ static qgc_result check_spec(const qgc_pass_env *env, const qgc_point *point, qg
         fault = "a fixed spec needs its type: fixed(scale, zero_point, type)";
     if (spec->kind == QGC_SPEC_DERIVE && !point->use)
         fault = "only an operand can be derived";
+    if (spec->kind == QGC_SPEC_OWN && spec->dynamic && !fault)
+        fault = !point->use ? "only an operand can be dynamic"
+                : qgc_is_constant(point->value)
+                    ? "the range of a constant is known: it is not dynamic"
+                    : NULL;
     if (spec->kind == QGC_SPEC_OWN && spec->per_channel && point->axis < 0)
         fault = "no channel axis here, so no range per channel";
     if (point->axis >= 0 && !qgc_is_constant(point->value))
@@ -211,6 +216,13 @@ static bool same_spec(const qgc_point *a, const qgc_point *b)
     return a->axis == b->axis && qgc_attr_equal(&x, &y);
 }
 
+static bool shares_dynamic(const qgc_points *points, uint32_t index)
+{
+    uint32_t decides = points->list.data[qgc_points_leader(points, index)].decides;
+    const qgc_spec *spec = decides == QGC_NO_POINT ? NULL : points->list.data[decides].spec;
+    return spec && spec->kind == QGC_SPEC_OWN && spec->dynamic;
+}
+
 /* A point has one spec and a share joins one other, so a group has one that is no share, or is a
  * circle. */
 static qgc_result resolve(qgc_points *points, const qgc_pass_env *env)
@@ -220,6 +232,10 @@ static qgc_result resolve(qgc_points *points, const qgc_pass_env *env)
             points->list.data[qgc_points_leader(points, i)].decides = i;
     for (uint32_t i = 0; i < points->list.size; i++) {
         const qgc_point *point = &points->list.data[i];
+        if (point->spec->kind == QGC_SPEC_SHARE && shares_dynamic(points, i))
+            return qgc_report(&env->context->diag, point->node->loc, QGC_D_BAD_SHARING,
+                              "%%%s: dynamic parameters cannot be shared",
+                              point->value->name->data);
         if (point->parent == i && point->decides == QGC_NO_POINT)
             return qgc_report(&env->context->diag, point->node->loc, QGC_D_BAD_SHARING,
                               "%%%s shares its parameters in a circle, none of which has a spec",
