@@ -146,7 +146,8 @@ qgc_pass_status pass_convert(qgc_module *module, const qgc_pass_env *env)
     }
     if (module->form == QGC_FORM_FLOAT && !qgc_has_fake_quant(module)) {
         qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
-                   "convert needs a graph of form prepared or calibrated, or one with fake_quant");
+                   "convert needs a graph of form prepared or calibrated, here it is float and has no "
+                   "fake_quant (run prepare first)");
         return QGC_PASS_FAILED;
     }
     if (!read_number(env, SHARING_DB, "sharing-db", &limits.sharing_db) ||
