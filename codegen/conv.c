@@ -80,7 +80,7 @@ qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qg
         b.addend = qgc_planner_nhwc(p, m->addend, none, 0);
         b.addend_pixels = qgc_buffer_pixels(b.addend, &none);
     }
-    b.out = qgc_make_output(p, &m->epilogue->results[0]);
+    b.out = qgc_make_output(p, qgc_product_result(m));
     b.out_pixels = qgc_buffer_pixels(b.out, &none);
     return b;
 }

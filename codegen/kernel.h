@@ -29,6 +29,7 @@ typedef struct qgc_kernel {
 /* Integer epilogue: clamp(rne(f32(acc) * multiplier[c] + ... + bias[c]) + zero_point, lo, hi),
  * stored as u8. (A signed output is stored with 128 added to value, zero point and bounds.) */
 typedef struct qgc_epilogue {
+    bool is_raw;     /* none: the sums are stored, as i32 */
     bool has_bias;   /* of the float kind; an integer bias stands in the accumulator's start */
     bool has_addend; /* + f32(addend - addend_zero_point) * addend_multiplier[c] before the bias */
     bool is_small;   /* proved: the rounded sum is within +-2^30 */

@@ -306,7 +306,7 @@ static bool plan_alias(qgc_planner *p, const qgc_node *node)
     if (from->data) /* kernels may read behind a value, but not behind a constant */
         return false;
     const qgc_value *result = &node->results[0];
-    bool unsigned_form = from->form == QGC_BUFFER_NHWC && !is_u8(result);
+    bool unsigned_form = from->form == QGC_BUFFER_NHWC && result->type->dtype == QGC_DTYPE_I8;
     qgc_buffer_form form = from->form == QGC_BUFFER_NHWC ? QGC_BUFFER_PLAIN : from->form;
     qgc_buffer *buffer = add_buffer(p, result, unsigned_form ? QGC_BUFFER_ROWS : form);
     buffer->bytes = from->bytes;

@@ -118,9 +118,12 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
         arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %ux%u%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
         (long long)k->num_runs, (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors,
-        addend ? ", add" : "");
+        addend           ? ", add"
+        : c->m->epilogue ? ""
+                         : ", raw");
     qgc_planner_take(p, c->m->node);
-    qgc_planner_take(p, c->m->epilogue);
+    if (c->m->epilogue)
+        qgc_planner_take(p, c->m->epilogue);
 }
 
 /* ---- linear, matmul ---- */
@@ -147,6 +150,7 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
     if (!w->bytes || !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
         return "it is empty";
     int64_t rows = num_x / c.w.in_c, in_c = c.w.in_c, out_c = c.w.out_c;
+    int64_t out_pixel = m.epilogue ? out_c : out_c * (int64_t)sizeof(int32_t);
     c.k = QGC_NEW(&p->plan->arena, qgc_conv_kernel);
     *c.k = (qgc_conv_kernel){.images = 1,
                              .out_h = 1,
@@ -154,13 +158,14 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
                              .out_c = out_c,
                              .groups = 1,
                              .in = {0, rows * in_c, rows * in_c, in_c},
-                             .out = {0, rows * out_c, rows * out_c, out_c},
+                             .out = {0, rows * out_pixel, rows * out_pixel, out_pixel},
                              .addend = {0, rows * out_c, rows * out_c, out_c},
                              .num_runs = 1,
                              .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
     qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
-    add_step(&c, in, addend, qgc_planner_new_rows(p, &m.epilogue->results[0]));
+    const qgc_value *y = qgc_product_result(&m);
+    add_step(&c, in, addend, m.epilogue ? qgc_planner_new_rows(p, y) : qgc_planner_plain(p, y));
     return NULL;
 }
 
@@ -192,7 +197,7 @@ static const char *plan_window(qgc_planner *p, const qgc_node *node)
     why = qgc_match_epilogue(&m, w->shape[0], 1);
     if (why)
         return why;
-    const qgc_value *y = &m.epilogue->results[0];
+    const qgc_value *y = qgc_product_result(&m);
     if (!w->bytes || !qgc_type_num_elements(y->type, &num_y) || !num_y ||
         !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
         return "it is empty";

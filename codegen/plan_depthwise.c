@@ -122,7 +122,8 @@ static void add_step(depthwise *d, const qgc_conv_buffers *b)
         (long long)k->kernel_h, (long long)k->width, k->outputs, 4 * k->groups,
         b->addend ? ", add" : "");
     qgc_planner_take(p, d->m->node);
-    qgc_planner_take(p, d->m->epilogue);
+    if (d->m->epilogue)
+        qgc_planner_take(p, d->m->epilogue);
 }
 
 static const char *match(qgc_product *m)
@@ -139,7 +140,7 @@ static const char *match(qgc_product *m)
     why = qgc_match_epilogue(m, groups, 1);
     if (why)
         return why;
-    if (!w->bytes || !qgc_type_num_elements(m->epilogue->results[0].type, &num) || !num ||
+    if (!w->bytes || !qgc_type_num_elements(qgc_product_result(m)->type, &num) || !num ||
         !qgc_type_num_elements(m->x->type, &num) || !num)
         return "it is empty";
     return NULL;
@@ -159,7 +160,7 @@ static const char *plan_sum(qgc_planner *p, const qgc_node *node)
     int64_t shape[4], width;
     if (win.dilation[1] > MAX_WIDTH || (width = win.dilation[1] * (d.kernel_w - 1) + 1) > MAX_WIDTH)
         return "its window is too wide";
-    qgc_nchw_shape(m.epilogue->results[0].type, shape);
+    qgc_nchw_shape(qgc_product_result(&m)->type, shape);
     qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
     d.k = QGC_NEW(&p->plan->arena, qgc_depthwise_kernel);
     *d.k = (qgc_depthwise_kernel){.images = shape[0],

@@ -130,7 +130,7 @@ const char *qgc_match_epilogue(qgc_product *m, int64_t channels, uint32_t channe
     const qgc_value *acc = &m->node->results[0];
     const qgc_node *user = m->epilogue = qgc_epilogue_of(m->node);
     if (!user)
-        return "its sum is used by something else than one requantize";
+        return NULL;
     uint32_t begin, num = qgc_node_operand_range(user, 0, &begin);
     const qgc_value *result = &user->results[0];
     if (num > 2)
@@ -158,6 +158,8 @@ const char *qgc_match_epilogue(qgc_product *m, int64_t channels, uint32_t channe
 qgc_epilogue qgc_make_epilogue(const qgc_product *m, double max_sum)
 {
     const qgc_node *node = m->epilogue;
+    if (!node)
+        return (qgc_epilogue){.is_raw = true};
     qgc_dtype dtype = node->results[0].type->dtype;
     int32_t shift = qgc_unsigned_shift(dtype);
     int64_t lo = qgc_node_has(node, "lo") ? qgc_node_int(node, "lo") : -shift;

@@ -17,8 +17,8 @@ static inline float qgc_channel_value(const qgc_channel_values *values, int64_t 
 }
 
 typedef struct qgc_product {
-    const qgc_node *node, *epilogue;
-    uint32_t term; /* of the epilogue: the node's sum */
+    const qgc_node *node, *epilogue; /* epilogue NULL: the sum itself is the result */
+    uint32_t term;                   /* of the epilogue: the node's sum */
     const qgc_value *x;
     const qgc_tensor *weights;
     int32_t weight_shift; /* subtracted to make weights signed: 128 for u8 */
@@ -35,6 +35,12 @@ bool qgc_is_8bit(qgc_dtype dtype);
 /* What makes the unsigned form of a tensor: 128 for i8. */
 int32_t qgc_unsigned_shift(qgc_dtype dtype);
 const qgc_tensor *qgc_constant_operand(const qgc_node *node, uint32_t index);
+
+/* What a kernel of |m| stores, after qgc_match_epilogue. */
+static inline const qgc_value *qgc_product_result(const qgc_product *m)
+{
+    return m->epilogue ? &m->epilogue->results[0] : &m->node->results[0];
+}
 
 /* Fill |m|, whose node is set; NULL or why a kernel cannot take it. */
 const char *qgc_match_x(qgc_product *m);

@@ -92,6 +92,12 @@ static void emit_start(conv *c, const block *b, tile *t)
         t->acc[i] = LLVMConstNull(e->vi32);
 }
 
+/* Bytes of channels in the result. */
+static LLVMValueRef out_offset(const conv *c, LLVMValueRef channels)
+{
+    return c->k->epilogue.is_raw ? qgc_emit_mul_const(c->e, channels, 4) : channels;
+}
+
 static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pixel)
 {
     qgc_emitter *e = c->e;
@@ -113,7 +119,7 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
             addend = qgc_emit_at(e, qgc_emit_pixel(e, &c->map, &k->addend, c->addend, pixel),
                                  b->channel);
         qgc_emit_finish_block(e, &channels, t->acc + p * b->vectors, addend,
-                              qgc_emit_at(e, out, b->channel), b->channels);
+                              qgc_emit_at(e, out, out_offset(c, b->channel)), b->channels);
     }
 }
 
@@ -214,9 +220,10 @@ static void emit_groups(conv *c)
     int64_t padded = padded_channels(c);
     LLVMValueRef in_bytes = qgc_emit_mul_const(e, loop.index, k->group_bytes);
     LLVMValueRef out_bytes = qgc_emit_mul_const(e, loop.index, k->out_c);
+    LLVMValueRef out_channels = out_offset(c, out_bytes);
     LLVMValueRef list_bytes = qgc_emit_mul_const(e, loop.index, padded * 4);
     g.in = qgc_emit_at(e, c->in, in_bytes);
-    g.out = qgc_emit_at(e, c->out, out_bytes);
+    g.out = qgc_emit_at(e, c->out, out_channels);
     g.addend = c->addend ? qgc_emit_at(e, c->addend, out_bytes) : NULL;
     g.weights = qgc_emit_at(
         e, c->weights, qgc_emit_mul_const(e, loop.index, block_bytes(c, 1) * (padded / c->lanes)));

@@ -186,7 +186,7 @@ static void emit_chunk(const depthwise *base, LLVMValueRef channel, LLVMValueRef
     d.channels = channels;
     d.weights = weights;
     d.in = qgc_emit_at(e, base->in, channel);
-    d.out = qgc_emit_at(e, base->out, channel);
+    d.out = qgc_emit_at(e, base->out, d.k->epilogue.is_raw ? list : channel);
     d.addend = base->addend ? qgc_emit_at(e, base->addend, channel) : NULL;
     d.start = qgc_emit_at(e, base->start, list);
     d.multipliers = qgc_emit_at(e, base->multipliers, list);

@@ -206,12 +206,30 @@ static LLVMValueRef emit_narrow(qgc_emitter *e, const qgc_emit_channels *c, LLVM
     return LLVMBuildTrunc(e->builder, i, LLVMVectorType(e->i8, c->lanes), "");
 }
 
+/* The sums in natural order: runs of four channels. */
+static void emit_store_sums(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
+                            LLVMValueRef out, int64_t channels)
+{
+    uint32_t run = c->vectors == 2 || c->vectors == 4 ? 4 : c->lanes;
+    for (uint32_t v = 0; v < c->vectors; v++)
+        for (uint32_t l = 0; l < c->lanes; l += run) {
+            int64_t first = qgc_block_channel(c->vectors, c->lanes, v, l);
+            if (first < channels)
+                qgc_emit_store_part(e, qgc_emit_part(e, acc[v], l, run), run, channels - first,
+                                    qgc_emit_at_const(e, out, first * 4));
+        }
+}
+
 void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
                            LLVMValueRef addend, LLVMValueRef out, int64_t channels)
 {
     enum { MAX_VECTORS = 4 };
     LLVMValueRef i[MAX_VECTORS], bytes = NULL;
     uint32_t size = c->vectors * c->lanes;
+    if (c->epilogue->is_raw) {
+        emit_store_sums(e, c, acc, out, channels);
+        return;
+    }
     if (addend)
         bytes = qgc_emit_load(e, LLVMVectorType(e->i8, size), addend, 1);
     for (uint32_t v = 0; v < c->vectors; v++)
