@@ -245,10 +245,16 @@ static qgc_node *find_head(const qgc_node *node)
     return NULL;
 }
 
-static void erase_if_unused(qgc_value *value)
+/* A value may stand there twice: one constant may be several operands. */
+static void erase_unused(qgc_value *const *values, uint32_t num)
 {
-    if (value && value->def && !value->num_uses)
-        qgc_node_erase(value->def);
+    for (uint32_t i = 0; i < num; i++) {
+        bool seen = false;
+        for (uint32_t k = 0; k < i && !seen; k++)
+            seen = values[k] == values[i];
+        if (!seen && values[i] && values[i]->def && !values[i]->num_uses)
+            qgc_node_erase(values[i]->def);
+    }
 }
 
 /* The head takes the new constants, and the folded op's name: that is the value it now computes. */
@@ -262,15 +268,12 @@ static void rewrite(affine *a, const qgc_tensor *w, const qgc_tensor *b)
     qgc_node_set_operand(a->head, W, new_w);
     qgc_node_set_operand(a->head, B, new_b);
     qgc_value_take_over(a->head->func, &a->node->results[0], &a->head->results[0]);
-    qgc_value *operands[8] = {0};
-    for (uint32_t i = 0; i < a->node->num_operands && i < 8; i++)
-        operands[i] = a->node->operands[i].value;
+    qgc_value *left[8] = {old_w, old_b};
+    for (uint32_t i = 0; i < a->node->num_operands && i + 2 < 8; i++)
+        if (a->node->operands[i].value != &a->head->results[0])
+            left[i + 2] = a->node->operands[i].value;
     qgc_node_erase(a->node);
-    for (uint32_t i = 0; i < 8; i++)
-        if (operands[i] != &a->head->results[0])
-            erase_if_unused(operands[i]);
-    erase_if_unused(old_w);
-    erase_if_unused(old_b);
+    erase_unused(left, 8);
     name_folded(a, new_w, w_name);
     name_folded(a, new_b, b_name);
 }
