@@ -176,18 +176,68 @@ static void unite(qgc_points *points, uint32_t a, uint32_t b)
         points->list.data[a].parent = b;
 }
 
+/* The first point from |index| on, of its value, that a share of it, or of its use by |user|,
+ * names. */
+static uint32_t next_named(const qgc_points *points, uint32_t index, const qgc_node *user)
+{
+    for (; index != QGC_NO_POINT; index = points->list.data[index].next_of_value) {
+        const qgc_use *use = points->list.data[index].use;
+        if (user ? use && use->user == user : !use)
+            return index;
+    }
+    return QGC_NO_POINT;
+}
+
 /* The point that a share names, or QGC_NO_POINT. */
 static uint32_t shared_point(const qgc_points *points, const qgc_func *func, const qgc_spec *spec)
 {
     const qgc_value *value = qgc_func_find_value(func, spec->values[0]);
     const qgc_value *user = spec->values[1] ? qgc_func_find_value(func, spec->values[1]) : NULL;
     uint32_t index = value ? qgc_points_of(points, value) : QGC_NO_POINT;
-    for (; index != QGC_NO_POINT; index = points->list.data[index].next_of_value) {
-        const qgc_use *use = points->list.data[index].use;
-        if (spec->values[1] ? use && user && use->user == user->def : !use)
-            return index;
+    if (spec->values[1] && !(user && user->def))
+        return QGC_NO_POINT;
+    return next_named(points, index, user ? user->def : NULL);
+}
+
+static bool same_spec(const qgc_point *a, const qgc_point *b)
+{
+    qgc_attr x = {.kind = QGC_ATTR_SPEC, .spec = a->spec};
+    qgc_attr y = {.kind = QGC_ATTR_SPEC, .spec = b->spec};
+    return a->axis == b->axis && qgc_attr_equal(&x, &y);
+}
+
+/* "quant.a = u8.affine.hist" */
+static const char *site_text(const qgc_point *point, qgc_arena *scratch)
+{
+    qgc_text text = {.arena = scratch};
+    uint32_t slot = point->use ? (uint32_t)(point->use - point->node->operands) : UINT32_MAX;
+    qgc_text_printf(&text, "%s = ", qgc_annotation_name(point->node, slot, scratch)->data);
+    qgc_spec_print(&text, point->spec);
+    return text.data;
+}
+
+/* An op may use a value twice. A share of that use names both, so they must have one spec, or one
+ * of them none of its own. */
+static qgc_result check_one_meaning(const qgc_points *points, uint32_t from, uint32_t named,
+                                    const qgc_pass_env *env)
+{
+    const qgc_point *first = &points->list.data[named];
+    if (!first->use)
+        return QGC_OK;
+    for (uint32_t i = named; i != QGC_NO_POINT; i = points->list.data[i].next_of_value) {
+        const qgc_point *other = &points->list.data[i];
+        if (!other->use || other->use->user != first->node || i == from ||
+            other->spec->kind == QGC_SPEC_SHARE || same_spec(first, other))
+            continue;
+        qgc_report(&env->context->diag, points->list.data[from].node->loc, QGC_D_BAD_SHARING,
+                   "%s: %s names two uses of %%%s that contradict: %s, and %s",
+                   qgc_node_op(points->list.data[from].node)->mnemonic,
+                   site_text(&points->list.data[from], env->scratch), first->value->name->data,
+                   site_text(first, env->scratch), site_text(other, env->scratch));
+        qgc_note(&env->context->diag, first->node->loc, "these uses");
+        return QGC_FAILED;
     }
-    return QGC_NO_POINT;
+    return QGC_OK;
 }
 
 static qgc_result unite_explicit(qgc_points *points, const qgc_func *func, const qgc_pass_env *env)
@@ -204,16 +254,28 @@ static qgc_result unite_explicit(qgc_points *points, const qgc_func *func, const
                               "%s: %s names nothing that has a spec",
                               qgc_node_op(point->node)->mnemonic, text.data);
         }
+        QGC_TRY(check_one_meaning(points, i, other, env));
         unite(points, i, other);
     }
     return QGC_OK;
 }
 
-static bool same_spec(const qgc_point *a, const qgc_point *b)
+/* Names the other members: any of them could have the spec. */
+static qgc_result report_circle(const qgc_points *points, uint32_t leader, const qgc_pass_env *env)
 {
-    qgc_attr x = {.kind = QGC_ATTR_SPEC, .spec = a->spec};
-    qgc_attr y = {.kind = QGC_ATTR_SPEC, .spec = b->spec};
-    return a->axis == b->axis && qgc_attr_equal(&x, &y);
+    const qgc_point *first = &points->list.data[leader];
+    qgc_report(&env->context->diag, first->node->loc, QGC_D_BAD_SHARING,
+               "%%%s shares its parameters in a circle, none of which has a spec",
+               first->value->name->data);
+    for (uint32_t i = leader + 1, num = 0; i < points->list.size && num < 8; i++) {
+        if (qgc_points_leader(points, i) != leader)
+            continue;
+        const qgc_point *member = &points->list.data[i];
+        qgc_note(&env->context->diag, member->node->loc, "with %%%s here: %s",
+                 member->value->name->data, site_text(member, env->scratch));
+        num++;
+    }
+    return QGC_FAILED;
 }
 
 static bool shares_dynamic(const qgc_points *points, uint32_t index)
@@ -237,9 +299,7 @@ static qgc_result resolve(qgc_points *points, const qgc_pass_env *env)
                               "%%%s: dynamic parameters cannot be shared",
                               point->value->name->data);
         if (point->parent == i && point->decides == QGC_NO_POINT)
-            return qgc_report(&env->context->diag, point->node->loc, QGC_D_BAD_SHARING,
-                              "%%%s shares its parameters in a circle, none of which has a spec",
-                              point->value->name->data);
+            return report_circle(points, i, env);
     }
     return QGC_OK;
 }
