@@ -1,22 +1,26 @@
-# The claim rows of the shipped targets, passes/targets/NAME.qpat, compiled in as text:
-# <build>/passes/targets.h has their bytes. Include it as "passes/targets.h".
-file(GLOB target_rows CONFIGURE_DEPENDS passes/targets/*.qpat)
-set(target_arrays "")
-set(target_table "")
-foreach(rows ${target_rows})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rows})
-    get_filename_component(name ${rows} NAME_WE)
-    file(READ ${rows} bytes HEX)
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-    string(APPEND target_arrays "static const char rows_${name}[] = {${bytes}0};\n")
-    string(APPEND target_table "    {\"${name}\", rows_${name}, sizeof rows_${name} - 1},\n")
-endforeach()
-file(CONFIGURE OUTPUT passes/targets.h CONTENT [[
-/* Made from passes/targets/: do not edit. */
-@target_arrays@
+# Rows that are compiled in as text: the claim rows of the shipped targets, passes/targets/NAME.qpat,
+# and the quantizer tables, passes/quantizers/NAME.qpat. <build>/passes/targets.h and
+# <build>/passes/quantizers.h have their bytes. Include them as "passes/targets.h".
+foreach(table targets quantizers)
+    file(GLOB table_files CONFIGURE_DEPENDS passes/${table}/*.qpat)
+    set(table_arrays "")
+    set(table_rows "")
+    foreach(rows ${table_files})
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rows})
+        get_filename_component(name ${rows} NAME_WE)
+        string(MAKE_C_IDENTIFIER ${name} array)
+        file(READ ${rows} bytes HEX)
+        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+        string(APPEND table_arrays "static const char rows_${array}[] = {${bytes}0};\n")
+        string(APPEND table_rows "    {\"${name}\", rows_${array}, sizeof rows_${array} - 1},\n")
+    endforeach()
+    file(CONFIGURE OUTPUT passes/${table}.h CONTENT [[
+/* Made from passes/@table@/: do not edit. */
+@table_arrays@
 static const struct {
     const char *name, *text;
     size_t size;
-} targets[] = {
-@target_table@};
+} @table@[] = {
+@table_rows@};
 ]] @ONLY)
+endforeach()

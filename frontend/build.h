@@ -57,6 +57,12 @@ void qgc_build_rule(qgc_builder *b, qgc_ast_list words, qgc_ast_list actions);
 void qgc_build_claim(qgc_builder *b, const qgc_token *op, qgc_ast_list args, qgc_ast_list where,
                      const qgc_token *benefit);
 
+/* Quantizer tables: |row| is `take` or `sweep`. */
+void qgc_build_table_spec(qgc_builder *b, const qgc_token *name, qgc_ast *spec);
+void qgc_build_take(qgc_builder *b, const qgc_token *row, qgc_ast_list steps, qgc_ast_list where);
+qgc_ast *qgc_build_step(qgc_builder *b, const qgc_token *begin, qgc_ast_list ops,
+                        qgc_ast_list ports, const qgc_token *end);
+
 /* ---- errors ---- */
 void qgc_build_syntax_error(qgc_builder *b, int kind, const qgc_token *token);
 void qgc_build_too_deep(qgc_builder *b);

@@ -35,6 +35,28 @@ void qgc_build_claim(qgc_builder *b, const qgc_token *op, qgc_ast_list args, qgc
     qgc_vec_push(b->rules->arena, &b->rules->claims, claim);
 }
 
+void qgc_build_table_spec(qgc_builder *b, const qgc_token *name, qgc_ast *spec)
+{
+    qgc_table_spec row = {.name = name->text, .spec = spec, .loc = name->loc};
+    qgc_vec_push(b->rules->arena, &b->rules->specs, row);
+}
+
+void qgc_build_take(qgc_builder *b, const qgc_token *row, qgc_ast_list steps, qgc_ast_list where)
+{
+    bool is_sweep = qgc_str_equal(row->text, qgc_str_from("sweep"));
+    qgc_take take = {.is_sweep = is_sweep, .steps = steps, .where = where, .loc = row->loc};
+    qgc_vec_push(b->rules->arena, &b->rules->takes, take);
+}
+
+qgc_ast *qgc_build_step(qgc_builder *b, const qgc_token *begin, qgc_ast_list ops,
+                        qgc_ast_list ports, const qgc_token *end)
+{
+    qgc_ast_list parts = {0};
+    parts = qgc_ast_append(parts, qgc_ast_group(b, QGC_AST_LIST, begin, ops, begin));
+    parts = qgc_ast_append(parts, qgc_ast_group(b, QGC_AST_LIST, begin, ports, end));
+    return qgc_ast_group(b, QGC_AST_LIST, begin, parts, end);
+}
+
 static void print_list(qgc_text *out, qgc_ast_list list, const char *separator)
 {
     for (const qgc_ast *item = list.first; item; item = item->next) {
@@ -71,6 +93,34 @@ static void print_claim(qgc_text *out, const qgc_claim *claim)
     qgc_text_putc(out, '\n');
 }
 
+static void print_step(qgc_text *out, const qgc_ast *step)
+{
+    const qgc_ast *ops = step->first, *ports = ops->next;
+    print_list(out, (qgc_ast_list){.first = ops->first}, "|");
+    qgc_text_putc(out, '(');
+    for (const qgc_ast *port = ports->first; port; port = port->next) {
+        qgc_text_printf(out, "%s%.*s: ", port == ports->first ? "" : ", ", QGC_STR_ARG(port->text));
+        qgc_ast_print(out, port->first);
+    }
+    qgc_text_putc(out, ')');
+}
+
+static void print_take(qgc_text *out, const qgc_take *take)
+{
+    qgc_text_puts(out, take->is_sweep ? "sweep " : "take ");
+    for (const qgc_ast *step = take->steps.first; step; step = step->next) {
+        if (step != take->steps.first)
+            qgc_text_puts(out, " -> ");
+        print_step(out, step);
+    }
+    if (take->where.num)
+        qgc_text_puts(out, " where ");
+    print_list(out, take->where, ", ");
+    qgc_text_putc(out, '\n');
+}
+
+/* Specs, claims, takes: each kind in its order; no row of one kind depends on where one of another
+ * stands. */
 void qgc_rules_print(qgc_text *out, const qgc_rules *rules)
 {
     for (size_t i = 0; i < rules->rules.size; i++) {
@@ -81,6 +131,13 @@ void qgc_rules_print(qgc_text *out, const qgc_rules *rules)
         print_list(out, rule->actions, ", ");
         qgc_text_putc(out, '\n');
     }
+    for (size_t i = 0; i < rules->specs.size; i++) {
+        qgc_text_printf(out, "spec %.*s = ", QGC_STR_ARG(rules->specs.data[i].name));
+        qgc_ast_print(out, rules->specs.data[i].spec);
+        qgc_text_putc(out, '\n');
+    }
     for (size_t i = 0; i < rules->claims.size; i++)
         print_claim(out, &rules->claims.data[i]);
+    for (size_t i = 0; i < rules->takes.size; i++)
+        print_take(out, &rules->takes.data[i]);
 }

@@ -42,6 +42,12 @@
 %type parg {qgc_ast *}
 %type alternatives {qgc_ast_list}
 %type alternative {qgc_ast *}
+%type steps {qgc_ast_list}
+%type step {qgc_ast *}
+%type step_ops {qgc_ast_list}
+%type step_ports_opt {qgc_ast_list}
+%type step_ports {qgc_ast_list}
+%type step_port {qgc_ast *}
 
 %left ARROW.
 %left PLUS MINUS.
@@ -161,6 +167,20 @@ pattern ::= NEWLINE.
 pattern ::= error NEWLINE.
 pattern ::= CLAIM claimed(O) LPAREN pargs(P) RPAREN where(W) BENEFIT INT(N) NEWLINE. { qgc_build_claim(b, &O, P, W, &N); }
 pattern ::= CLAIM claimed(O) LPAREN pargs(P) RPAREN where(W) NEWLINE.             { qgc_build_claim(b, &O, P, W, NULL); }
+// Quantizer tables: named specs, and chains of ops with the specs of their ports.
+pattern ::= SPEC IDENT(N) EQUAL expr(E) NEWLINE.             { qgc_build_table_spec(b, &N, E); }
+pattern ::= TAKE(K) steps(S) where(W) NEWLINE.               { qgc_build_take(b, &K, S, W); }
+pattern ::= SWEEP(K) steps(S) where(W) NEWLINE.              { qgc_build_take(b, &K, S, W); }
+steps(A) ::= step(E).                                        { A = qgc_ast_append((qgc_ast_list){0}, E); }
+steps(A) ::= steps(L) ARROW step(E).                         { A = qgc_ast_append(L, E); }
+step(A) ::= step_ops(O) LPAREN(T) step_ports_opt(P) RPAREN(E). { A = qgc_build_step(b, &T, O, P, &E); }
+step_ops(A) ::= claimed(T).                                  { A = qgc_ast_append((qgc_ast_list){0}, qgc_ast_leaf(b, QGC_AST_IDENT, &T)); }
+step_ops(A) ::= step_ops(L) PIPE claimed(T).                 { A = qgc_ast_append(L, qgc_ast_leaf(b, QGC_AST_IDENT, &T)); }
+step_ports_opt(A) ::= .                                      { A = (qgc_ast_list){0}; }
+step_ports_opt(A) ::= step_ports(L).                         { A = L; }
+step_ports(A) ::= step_port(E).                              { A = qgc_ast_append((qgc_ast_list){0}, E); }
+step_ports(A) ::= step_ports(L) COMMA step_port(E).          { A = qgc_ast_append(L, E); }
+step_port(A) ::= IDENT(N) COLON expr(E).                     { A = qgc_ast_pair(b, &N, E); }
 claimed(A) ::= IDENT(T).                                     { A = T; }
 claimed(A) ::= WHERE(T).                                     { A = T; } // an op of this name
 where(A) ::= .                                               { A = (qgc_ast_list){0}; }

@@ -17,6 +17,9 @@ static const struct {
     {"stats", QGC_TOK_STATS, QGC_SYNTAX_MODULE, true},
     {"provenance", QGC_TOK_PROVENANCE, QGC_SYNTAX_MODULE, true},
     {"claim", QGC_TOK_CLAIM, QGC_SYNTAX_PATTERN, true},
+    {"spec", QGC_TOK_SPEC, QGC_SYNTAX_PATTERN, true},
+    {"take", QGC_TOK_TAKE, QGC_SYNTAX_PATTERN, true},
+    {"sweep", QGC_TOK_SWEEP, QGC_SYNTAX_PATTERN, true},
     {"where", QGC_TOK_WHERE, QGC_SYNTAX_PATTERN, false},
     {"benefit", QGC_TOK_BENEFIT, QGC_SYNTAX_PATTERN, false},
 };

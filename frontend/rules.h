@@ -23,10 +23,28 @@ typedef struct qgc_claim {
     qgc_loc loc;
 } qgc_claim;
 
+/* `spec act = u8.affine.hist`: a name that ports may have instead of a spec. */
+typedef struct qgc_table_spec {
+    qgc_str name;
+    const qgc_ast *spec;
+    qgc_loc loc;
+} qgc_table_spec;
+
+/* `take conv2d|conv3d(x: act, w: weight) -> relu(y: act) where single_use`, or `sweep ...` */
+typedef struct qgc_take {
+    bool is_sweep;
+    qgc_ast_list
+        steps; /* LIST of two LISTs: ops (IDENT), ports (PAIR: text port, first the spec) */
+    qgc_ast_list where; /* IDENT */
+    qgc_loc loc;
+} qgc_take;
+
 typedef struct qgc_rules {
     qgc_arena *arena;
     QGC_VEC(qgc_rule) rules;
     QGC_VEC(qgc_claim) claims;
+    QGC_VEC(qgc_table_spec) specs;
+    QGC_VEC(qgc_take) takes;
 } qgc_rules;
 
 void qgc_rules_print(qgc_text *out, const qgc_rules *rules);

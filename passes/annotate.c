@@ -1,19 +1,12 @@
 /* Gives every edge of the ops that can be quantized a spec, as attributes of the op. Requires form
  * float, provides annotated. What an op's ports may be is the op table's business (ACT, WEIGHT,
- * BIAS, SHARE); no op is named here.
- * Does not handle: targets' tables; biases stay float. */
+ * BIAS, SHARE), or that of a quantizer table where the rules name one; no op is named here. */
+#include "passes/annotate.h"
 #include "ir/quant_spec.h"
 #include "passes/constants.h"
 #include "passes/quant_points.h"
-#include "passes/rules.h"
 
 #include <string.h>
-
-typedef struct annotator {
-    const qgc_pass_env *env;
-    qgc_rule_list *rules;
-    bool failed;
-} annotator;
 
 static const qgc_operand_spec *operand_row(const qgc_node *node, uint32_t slot)
 {
@@ -43,7 +36,7 @@ static bool has_float(const qgc_node *node)
 }
 
 /* Why the op stays float; NULL where it does not. */
-static const char *reason(const annotator *a, const qgc_node *node)
+static const char *reason(const qgc_annotator *a, const qgc_node *node)
 {
     qgc_arena *scratch = a->env->scratch;
     bool any = false, all_constant = true;
@@ -75,6 +68,13 @@ static void set_spec(qgc_node *node, uint32_t slot, const qgc_spec *spec, qgc_ar
                        (qgc_attr){.kind = QGC_ATTR_SPEC, .spec = copy});
 }
 
+static qgc_name history_name(const qgc_node *node, uint32_t slot, qgc_arena *scratch)
+{
+    const char *port = qgc_annotation_name(node, slot, scratch)->data + strlen("quant.");
+    return qgc_context_name(node->func->module->context,
+                            qgc_arena_printf(scratch, "rules.%s", port));
+}
+
 /* `rules.x = [0, 3]`: the rows that spoke for the port; the last one decided. */
 static void set_history(qgc_node *node, uint32_t slot, const qgc_rule_decision *decision,
                         qgc_arena *scratch)
@@ -83,9 +83,7 @@ static void set_history(qgc_node *node, uint32_t slot, const qgc_rule_decision *
     for (uint32_t i = 0; i < decision->num_rows; i++)
         rows[i] = decision->rows[i];
     qgc_arena *arena = &node->func->module->arena;
-    const char *port = qgc_annotation_name(node, slot, scratch)->data + strlen("quant.");
-    qgc_name name =
-        qgc_context_name(node->func->module->context, qgc_arena_printf(scratch, "rules.%s", port));
+    qgc_name name = history_name(node, slot, scratch);
     qgc_attr *items = QGC_NEW_ARRAY(arena, qgc_attr, decision->num_rows);
     for (uint32_t i = 0; i < decision->num_rows; i++)
         items[i] = qgc_attr_from_int(rows[i]);
@@ -103,7 +101,7 @@ static bool has_channels(const qgc_node *node, uint32_t slot)
 
 /* An inner value of a chain that fuse has marked: one kernel computes the chain, so it is never
  * rounded. */
-static bool is_inner(const annotator *a, const qgc_value *value)
+static bool is_inner(const qgc_annotator *a, const qgc_value *value)
 {
     qgc_name mark = qgc_context_name(a->env->context, "fuse.into");
     return value->def && qgc_node_extra(value->def, mark) != NULL;
@@ -119,9 +117,9 @@ static bool has_weight(const qgc_node *node)
     return false;
 }
 
-static qgc_rule_decision decide(annotator *a, qgc_node *node, uint32_t slot, uint32_t data_index)
+static qgc_port_site site_of(const qgc_node *node, uint32_t slot, uint32_t data_index)
 {
-    bool is_result = slot == UINT32_MAX;
+    bool is_result = slot == QGC_RESULT_SLOT;
     const qgc_value *value = is_result ? &node->results[0] : node->operands[slot].value;
     qgc_port_site site = {
         .node = node, .value = value, .is_result = is_result, .data_index = data_index};
@@ -130,18 +128,33 @@ static qgc_rule_decision decide(annotator *a, qgc_node *node, uint32_t slot, uin
         site.is_weight = operand_row(node, slot)->quant == QGC_Q_WEIGHT && qgc_is_constant(value);
         site.is_bias = operand_row(node, slot)->quant == QGC_Q_BIAS;
     }
-    qgc_rule_decision decision = qgc_rules_decide(a->rules, &site);
-    if (decision.spec.per_channel && (is_result || !site.is_weight || !has_channels(node, slot)))
+    return site;
+}
+
+static qgc_rule_decision decide_site(qgc_annotator *a, const qgc_port_site *site, uint32_t slot)
+{
+    qgc_rule_decision decision = qgc_rules_decide(a->rules, site);
+    if (decision.spec.per_channel && (!site->is_weight || !has_channels(site->node, slot)))
         decision.spec.per_channel = false;
-    bool can_be_dynamic = !is_result && operand_row(node, slot)->quant == QGC_Q_ACT &&
-                          !qgc_is_constant(value) && has_weight(node);
-    if (is_inner(a, value) || (decision.spec.dynamic && !can_be_dynamic))
+    bool can_be_dynamic = !site->is_result && operand_row(site->node, slot)->quant == QGC_Q_ACT &&
+                          !qgc_is_constant(site->value) && has_weight(site->node);
+    if (decision.spec.dynamic && !can_be_dynamic)
+        decision.is_float = true;
+    return decision;
+}
+
+static qgc_rule_decision decide(qgc_annotator *a, qgc_node *node, uint32_t slot,
+                                uint32_t data_index)
+{
+    qgc_port_site site = site_of(node, slot, data_index);
+    qgc_rule_decision decision = decide_site(a, &site, slot);
+    if (is_inner(a, site.value))
         decision.is_float = true;
     return decision;
 }
 
 /* A row may give a part of a spec; together they must say enough. */
-static bool check_spec(annotator *a, const qgc_rule_decision *decision)
+static bool check_spec(qgc_annotator *a, const qgc_rule_decision *decision)
 {
     const qgc_rule_row *row = &a->rules->rows.data[decision->rows[decision->num_rows - 1]];
     const qgc_spec *spec = &decision->spec;
@@ -154,7 +167,7 @@ static bool check_spec(annotator *a, const qgc_rule_decision *decision)
     return false;
 }
 
-static bool set_decision(annotator *a, qgc_node *node, uint32_t slot,
+static bool set_decision(qgc_annotator *a, qgc_node *node, uint32_t slot,
                          const qgc_rule_decision *decision)
 {
     if (decision->is_float || !check_spec(a, decision))
@@ -165,9 +178,55 @@ static bool set_decision(annotator *a, qgc_node *node, uint32_t slot,
     return true;
 }
 
+/* Among the activations of the op. */
+static uint32_t data_index_of(const qgc_node *node, uint32_t slot)
+{
+    uint32_t index = 0;
+    for (uint32_t i = 0; slot != QGC_RESULT_SLOT && i < slot; i++)
+        index += is_data(node, i) && operand_row(node, i)->quant == QGC_Q_ACT;
+    return index;
+}
+
+bool qgc_annotate_port(qgc_annotator *a, qgc_node *node, uint32_t slot, const qgc_spec *start,
+                       uint32_t start_row)
+{
+    qgc_port_site site = site_of(node, slot, data_index_of(node, slot));
+    site.start = start;
+    site.start_row = start_row;
+    qgc_rule_decision decision = decide_site(a, &site, slot);
+    return set_decision(a, node, slot, &decision);
+}
+
+void qgc_annotate_drop(const qgc_annotator *a, qgc_node *node, uint32_t slot)
+{
+    const qgc_attr none = {.kind = QGC_ATTR_NONE};
+    qgc_node_set_extra(node, qgc_annotation_name(node, slot, a->env->scratch), none);
+    qgc_node_set_extra(node, history_name(node, slot, a->env->scratch), none);
+}
+
+static bool is_excluded(qgc_annotator *a, qgc_node *node, bool is_question)
+{
+    bool all_float = true;
+    for (uint32_t i = 0; i <= node->num_operands; i++) {
+        uint32_t slot = i < node->num_operands ? i : QGC_RESULT_SLOT;
+        if (slot != QGC_RESULT_SLOT && !is_data(node, slot))
+            continue;
+        qgc_port_site site = site_of(node, slot, data_index_of(node, slot));
+        site.is_question = is_question;
+        qgc_rule_decision decision = qgc_rules_decide(a->rules, &site);
+        all_float &= decision.is_float && decision.num_rows;
+    }
+    return all_float;
+}
+
+bool qgc_annotate_excludes(qgc_annotator *a, qgc_node *node)
+{
+    return is_excluded(a, node, true);
+}
+
 /* The bias's scale is that of the products: of the first activation and the weight. Both must be
  * quantized, and the bias a constant. */
-static void annotate_bias(annotator *a, qgc_node *node)
+static void annotate_bias(qgc_annotator *a, qgc_node *node)
 {
     qgc_spec spec = {.kind = QGC_SPEC_DERIVE};
     for (uint32_t i = 0; i < node->num_operands; i++) {
@@ -192,7 +251,7 @@ static void annotate_bias(annotator *a, qgc_node *node)
 }
 
 /* An op that moves data has its first quantized operand's parameters everywhere. */
-static bool annotate(annotator *a, qgc_node *node)
+static bool annotate(qgc_annotator *a, qgc_node *node)
 {
     bool shares = result_rule(node) == QGC_Q_SHARE, any = false;
     qgc_spec first = {.kind = QGC_SPEC_SHARE, .values = {NULL, node->results[0].name}};
@@ -218,23 +277,67 @@ static bool annotate(annotator *a, qgc_node *node)
     return any;
 }
 
-static bool visit(annotator *a, qgc_node *node)
+static bool is_candidate(const qgc_node *node)
 {
     enum {
         SKIPPED = QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR | QGC_TRAIT_CALL | QGC_TRAIT_BARRIER
     };
-    if (qgc_node_op(node)->traits & SKIPPED || !node->num_results || !has_float(node))
+    return !(qgc_node_op(node)->traits & SKIPPED) && node->num_results && has_float(node);
+}
+
+static void stays_float(const qgc_annotator *a, const qgc_node *node, const char *why)
+{
+    if (qgc_wants_remarks(&a->env->context->diag))
+        qgc_report(&a->env->context->diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
+                   qgc_node_op(node)->mnemonic, why);
+}
+
+static bool visit(qgc_annotator *a, qgc_node *node)
+{
+    if (!is_candidate(node))
         return false;
     const char *why = reason(a, node);
     if (!why && annotate(a, node))
         return true;
-    if (qgc_wants_remarks(&a->env->context->diag))
-        qgc_report(&a->env->context->diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
-                   qgc_node_op(node)->mnemonic, why ? why : "no rule gives its ports a type");
+    stays_float(a, node, why ? why : "no rule gives its ports a type");
     return false;
 }
 
-enum { ACT, WEIGHT, BIAS, RULES }; /* options */
+/* ---- with quantizer tables ---- */
+
+/* The reason of the last quantizer that the rules name. */
+static const char *untaken_reason(qgc_annotator *a, qgc_node *node, qgc_taken *taken)
+{
+    const char *why = "";
+    for (uint32_t r = 0; r < a->rules->rows.size; r++)
+        if (a->rules->rows.data[r].quantizer)
+            why = qgc_quantizer_reason(a, r, node, taken);
+    return why;
+}
+
+static bool visit_func(qgc_annotator *a, qgc_func *func)
+{
+    qgc_taken taken = {.nodes = {.arena = a->env->scratch}};
+    bool any = false;
+    if (!a->rules->has_quantizer) {
+        QGC_EACH_NODE (node, func)
+            any |= visit(a, node);
+        return any;
+    }
+    for (uint32_t r = 0; r < a->rules->rows.size; r++)
+        if (a->rules->rows.data[r].quantizer)
+            any |= qgc_quantizer_apply(a, r, func, &taken);
+    QGC_EACH_NODE (node, func) {
+        if (qgc_map_get(&taken.nodes, node) || !is_candidate(node))
+            continue;
+        is_excluded(a, node, false); /* so that the rules that say so count as used */
+        if (qgc_wants_remarks(&a->env->context->diag))
+            stays_float(a, node, untaken_reason(a, node, &taken));
+    }
+    return any;
+}
+
+enum { ACT, WEIGHT, BIAS, RULES, TABLE }; /* options */
 
 static const char *or_default(const char *text, const char *usual)
 {
@@ -249,15 +352,34 @@ static const char *option_rule(const qgc_pass_env *env)
                             or_default(env->options[BIAS], "float"));
 }
 
+/* The table's own specs where the options say nothing. */
+static const char *option_quantizer(const qgc_pass_env *env)
+{
+    const char *table = env->options[TABLE], *act = env->options[ACT];
+    const char *weight = env->options[WEIGHT], *quote = strstr(table, ".qpat") ? "\"" : "";
+    return qgc_arena_printf(env->scratch, "quantizer %s%s%s%s%s%s%s%s%s\n", quote, table, quote,
+                            act[0] || weight[0] ? " => " : "", act[0] ? "act " : "", act,
+                            act[0] && weight[0] ? ", " : "", weight[0] ? "weight " : "", weight);
+}
+
 static qgc_rule_list *load_rules(const qgc_pass_env *env)
 {
     const char *rules = env->options[RULES];
+    bool has_table = env->options[TABLE][0];
     bool has_specs = env->options[ACT][0] || env->options[WEIGHT][0] || env->options[BIAS][0];
-    if (rules[0] && has_specs) {
-        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
-                   "annotate: rules stand in the file; act, weight and bias contradict it");
+    const char *fault = NULL;
+    if (rules[0] && has_specs)
+        fault = "rules stand in the file; act, weight and bias contradict it";
+    else if (rules[0] && has_table)
+        fault = "rules stand in the file, `quantizer NAME` among them; table contradicts it";
+    else if (has_table && env->options[BIAS][0])
+        fault = "the rows of the table say what biases become; bias contradicts them";
+    if (fault) {
+        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "annotate: %s", fault);
         return NULL;
     }
+    if (has_table)
+        return qgc_rule_list_from(env, option_quantizer(env));
     if (rules[0])
         return qgc_rule_list_load(env, rules, NULL);
     return has_specs ? qgc_rule_list_from(env, option_rule(env))
@@ -266,13 +388,12 @@ static qgc_rule_list *load_rules(const qgc_pass_env *env)
 
 qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
 {
-    annotator a = {.env = env, .rules = load_rules(env)};
+    qgc_annotator a = {.env = env, .rules = load_rules(env)};
     if (!a.rules)
         return QGC_PASS_FAILED;
     bool changed = false;
     QGC_EACH_FUNC (func, module)
-        QGC_EACH_NODE (node, func)
-            changed |= visit(&a, node);
+        changed |= visit_func(&a, func);
     if (a.failed)
         return QGC_PASS_FAILED;
     qgc_rules_warn(a.rules, env);

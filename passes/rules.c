@@ -94,6 +94,12 @@ static bool read_spec(loader *l, const qgc_ast *ast, qgc_spec *out)
         QGC_STR_ARG(text));
 }
 
+bool qgc_rule_read_spec(const qgc_pass_env *env, const qgc_ast *ast, qgc_spec *out)
+{
+    loader l = {.env = env};
+    return read_spec(&l, ast, out);
+}
+
 /* ---- actions ---- */
 
 static bool is_operand_name(qgc_str name)
@@ -239,11 +245,59 @@ static bool read_table(loader *l, const qgc_ast *word, qgc_rule_row *row)
     return bad(l, how ? how->loc : word->loc, "expected `top N` or `ratio R` with R in [0, 1]");
 }
 
+/* NAME or "file", then `op MNEMONIC` and `under "scope"`, each once at most. */
+static bool read_quantizer(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    bool is_file = word && word->kind == QGC_AST_STRING;
+    qgc_str name = word ? word->text : (qgc_str){0};
+    if (!word || (!is_file && word->kind != QGC_AST_IDENT))
+        return bad(l, row->loc, "expected the name of a quantizer, or a file in quotes");
+    if (is_file && !read_string(l, word, word->loc, &name))
+        return false;
+    const qgc_ast *next = word->next;
+    if (is_word(next, "op")) {
+        row->has_op = next->next && qgc_op_find(next->next->text, &row->op);
+        if (!row->has_op)
+            return bad(l, next->loc, "expected the name of an op after `op`");
+        next = next->next->next;
+    }
+    if (is_word(next, "under")) {
+        if (!read_string(l, next->next, next->loc, &row->under))
+            return false;
+        next = next->next->next;
+    }
+    bool is_relative = is_file && name.size && name.data[0] != '/';
+    const char *path = qgc_arena_printf(l->env->scratch, "%s%.*s", is_relative ? l->directory : "",
+                                        QGC_STR_ARG(name));
+    row->quantizer = qgc_quantizer_load(l->env, path, is_file, word->loc);
+    l->list->has_quantizer = true;
+    return row->quantizer && at_end(l, next);
+}
+
+/* `quantizer NAME => act i8`: in place of the table's spec of that name. */
+static bool override_specs(loader *l, const qgc_rule *rule, qgc_rule_row *row)
+{
+    for (uint32_t i = 0; i < row->num_actions; i++) {
+        const qgc_rule_action *action = &row->actions[i];
+        bool is_weight = action->port == QGC_PORT_WEIGHT;
+        qgc_spec *spec =
+            qgc_quantizer_spec(row->quantizer, qgc_str_from(is_weight ? "weight" : "act"));
+        if ((!is_weight && action->port != QGC_PORT_ACT) || !spec)
+            return bad(l, rule->loc,
+                       "a quantizer takes `act` and `weight`, where it has specs of these names");
+        *spec = qgc_rule_merge(spec, &action->specs[0], is_weight);
+        const char *fault = spec->kind == QGC_SPEC_OWN ? qgc_spec_fault(spec) : NULL;
+        if (fault)
+            return bad(l, rule->loc, "%s", fault);
+    }
+    return true;
+}
+
 static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
 {
-    static const char *const names[] = {"all", "op", "name", "value", "table"};
+    static const char *const names[] = {"all", "op", "name", "value", "table", "quantizer"};
     int select = 0;
-    while (select <= QGC_SELECT_TABLE && !is_word(word, names[select]))
+    while (select <= QGC_SELECT_QUANTIZER && !is_word(word, names[select]))
         select++;
     row->select = (qgc_rule_select)select;
     switch (row->select) {
@@ -256,8 +310,10 @@ static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
         return read_string(l, word->next, word->loc, &row->text) && at_end(l, word->next->next);
     case QGC_SELECT_TABLE:
         return read_table(l, word->next, row);
+    case QGC_SELECT_QUANTIZER:
+        return read_quantizer(l, word->next, row);
     }
-    return bad(l, word->loc, "'%.*s': expected preset, all, op, name, value or table",
+    return bad(l, word->loc, "'%.*s': expected preset, quantizer, all, op, name, value or table",
                QGC_STR_ARG(word->text));
 }
 
@@ -295,7 +351,12 @@ static bool load_rule(loader *l, const qgc_rule *rule)
         return load_preset(l, first->next->text, first->next->loc) && at_end(l, first->next->next);
     }
     qgc_rule_row row = {.loc = rule->loc, .preset = l->preset};
-    if (!read_selector(l, first, &row) || !read_actions(l, rule, &row))
+    if (!read_selector(l, first, &row))
+        return false;
+    bool is_quantizer = row.select == QGC_SELECT_QUANTIZER;
+    if ((!is_quantizer || rule->actions.num) && !read_actions(l, rule, &row))
+        return false;
+    if (is_quantizer && !override_specs(l, rule, &row))
         return false;
     qgc_vec_push(l->env->scratch, &l->list->rows, row);
     l->list->is_users |= !l->preset;

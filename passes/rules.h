@@ -6,13 +6,16 @@
 
 #include "frontend/rules.h"
 #include "passes/pass.h"
+#include "passes/quantizer.h"
 
 typedef enum qgc_rule_select {
-    QGC_SELECT_ALL,   /* all */
-    QGC_SELECT_OP,    /* op MNEMONIC [under "scope"] */
-    QGC_SELECT_NAME,  /* name "scope": ops whose scope is it or begins with its components */
-    QGC_SELECT_VALUE, /* value "%v" or "@f.%v" */
-    QGC_SELECT_TABLE, /* table "file" top N | ratio R: values, the first of the file */
+    QGC_SELECT_ALL,       /* all */
+    QGC_SELECT_OP,        /* op MNEMONIC [under "scope"] */
+    QGC_SELECT_NAME,      /* name "scope": ops whose scope is it or begins with its components */
+    QGC_SELECT_VALUE,     /* value "%v" or "@f.%v" */
+    QGC_SELECT_TABLE,     /* table "file" top N | ratio R: values, the first of the file */
+    QGC_SELECT_QUANTIZER, /* quantizer NAME|"file" [op MNEMONIC] [under "scope"]: what its rows take
+                           */
 } qgc_rule_select;
 
 /* Ports that an action is about. */
@@ -35,10 +38,12 @@ typedef struct qgc_rule_action {
 
 typedef struct qgc_rule_row {
     qgc_rule_select select;
-    qgc_opcode op;        /* OP */
-    qgc_str text;         /* NAME: prefix, VALUE: name */
-    qgc_str under;        /* OP: prefix, or empty */
-    qgc_interner *values; /* TABLE: names */
+    qgc_opcode op; /* OP; QUANTIZER where |has_op|: chains with it */
+    bool has_op;
+    qgc_str text;             /* NAME: prefix, VALUE: name */
+    qgc_str under;            /* OP, QUANTIZER: prefix, or empty */
+    qgc_quantizer *quantizer; /* QUANTIZER: its specs are those of this row */
+    qgc_interner *values;     /* TABLE: names */
     uint32_t num_actions;
     qgc_rule_action *actions;
     qgc_loc loc;
@@ -47,6 +52,7 @@ typedef struct qgc_rule_row {
 } qgc_rule_row;
 
 typedef struct qgc_rule_list {
+    bool has_quantizer; /* then the other rows only change what quantizers gave */
     bool is_users; /* some row comes from a file of the user's: what decided is worth recording */
     QGC_VEC(qgc_rule_row) rows;
 } qgc_rule_list;
@@ -63,8 +69,11 @@ typedef struct qgc_port_site {
     const qgc_node *node;
     const qgc_value *value;
     bool is_result, is_weight, is_bias;
-    qgc_str operand;     /* its name in the row; empty for results */
-    uint32_t data_index; /* among the activations of the op */
+    qgc_str operand;       /* its name in the row; empty for results */
+    uint32_t data_index;   /* among the activations of the op */
+    const qgc_spec *start; /* from a quantizer: what later rows change; NULL: none */
+    uint32_t start_row;    /* the row of the quantizer */
+    bool is_question;      /* not counted as a place that rows decide */
 } qgc_port_site;
 
 /* What the rows say about a place. */
@@ -76,6 +85,14 @@ typedef struct qgc_rule_decision {
         rows[16]; /* rows that spoke, in order; the last of them decided. At most 16 are kept */
 } qgc_rule_decision;
 qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *site);
+
+/* A bare type keeps the earlier scheme and observer and resets the range. |earlier| NULL: the usual
+ * ones of the place. */
+qgc_spec qgc_rule_merge(const qgc_spec *earlier, const qgc_spec *later, bool is_weight);
+/* A spec as rules write it; false: reported. */
+bool qgc_rule_read_spec(const qgc_pass_env *env, const struct qgc_ast *ast, qgc_spec *out);
+/* Whether |node| lies in the module path |prefix|, or is named by it; "" is everywhere. */
+bool qgc_rule_in_scope(const qgc_node *node, qgc_str prefix);
 
 /* Rows that spoke for nothing, and rows that later ones took everything from: warnings. Rows of
  * presets are no one's mistake. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Whole components: "conv1" fits "conv1" and "conv1.bn", not "conv10". */
-static bool in_scope(const qgc_node *node, qgc_str prefix)
+bool qgc_rule_in_scope(const qgc_node *node, qgc_str prefix)
 {
     if (!prefix.size)
         return true;
@@ -50,13 +50,15 @@ static bool selects(const qgc_rule_row *row, const qgc_port_site *site)
     case QGC_SELECT_ALL:
         return true;
     case QGC_SELECT_OP:
-        return site->node->op == row->op && in_scope(site->node, row->under);
+        return site->node->op == row->op && qgc_rule_in_scope(site->node, row->under);
     case QGC_SELECT_NAME:
-        return in_scope(site->node, row->text);
+        return qgc_rule_in_scope(site->node, row->text);
     case QGC_SELECT_VALUE:
         return names_value(row->text, site);
     case QGC_SELECT_TABLE:
         return in_table(row->values, site);
+    case QGC_SELECT_QUANTIZER:
+        return false; /* it has spoken before: site->start */
     }
     return false;
 }
@@ -96,24 +98,21 @@ static const qgc_spec *spec_for(const qgc_rule_action *action, const qgc_port_si
     return index < action->num_specs ? &action->specs[index] : NULL;
 }
 
-/* A bare type keeps the earlier scheme and observer and resets the range. Without an earlier one
- * the place has its usual ones. */
-static qgc_spec merge(const qgc_rule_decision *earlier, const qgc_spec *later, bool is_weight)
+qgc_spec qgc_rule_merge(const qgc_spec *earlier, const qgc_spec *later, bool is_weight)
 {
     bool is_bare = later->kind == QGC_SPEC_OWN && later->scheme == QGC_SCHEME_NONE &&
                    later->observer == QGC_OBSERVE_NONE && !later->has_range &&
                    !later->per_channel && !later->dynamic;
     if (!is_bare || later->dtype == QGC_DTYPE_F16)
         return *later;
-    bool has_earlier = !earlier->is_float && earlier->spec.kind == QGC_SPEC_OWN &&
-                       earlier->spec.dtype != QGC_DTYPE_F16;
+    bool has_earlier = earlier && earlier->kind == QGC_SPEC_OWN && earlier->dtype != QGC_DTYPE_F16;
     qgc_spec spec = {.kind = QGC_SPEC_OWN,
                      .has_dtype = true,
                      .scheme = is_weight ? QGC_SCHEME_SYM : QGC_SCHEME_AFFINE,
                      .observer = is_weight ? QGC_OBSERVE_MINMAX : QGC_OBSERVE_HIST,
                      .per_channel = is_weight};
     if (has_earlier)
-        spec = earlier->spec;
+        spec = *earlier;
     spec.dtype = later->dtype;
     spec.has_range = false;
     spec.qmin = spec.qmax = 0;
@@ -132,7 +131,12 @@ static void note_row(qgc_rule_decision *decision, uint32_t row)
 
 qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *site)
 {
-    qgc_rule_decision decision = {.is_float = true};
+    qgc_rule_decision decision = {.is_float = !site->start || site->start->kind == QGC_SPEC_FLOAT};
+    if (site->start) {
+        decision.spec = *site->start;
+        note_row(&decision, site->start_row);
+        list->rows.data[site->start_row].matched++;
+    }
     for (uint32_t r = 0; r < list->rows.size; r++) {
         qgc_rule_row *row = &list->rows.data[r];
         if (!selects(row, site))
@@ -144,12 +148,13 @@ qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *sit
         }
         if (!spec)
             continue;
-        row->matched++;
-        decision.spec = merge(&decision, spec, site->is_weight);
+        row->matched += !site->is_question;
+        decision.spec =
+            qgc_rule_merge(decision.is_float ? NULL : &decision.spec, spec, site->is_weight);
         decision.is_float = decision.spec.kind == QGC_SPEC_FLOAT;
         note_row(&decision, r);
     }
-    if (decision.num_rows)
+    if (decision.num_rows && !site->is_question)
         list->rows.data[decision.rows[decision.num_rows - 1]].decided++;
     return decision;
 }

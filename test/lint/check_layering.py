@@ -22,6 +22,8 @@ RULES = [
     # claim rows are text
     ("passes/claims.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "frontend/rules.h",
                             "frontend/parse.h"]),
+    # quantizer tables too
+    ("passes/quantizer.c", ["qgc/*", "base/*", "ir/*", "passes/*", "frontend/parse.h"]),
     # const-fold evaluates, convert quantizes
     # rules files and claims are text
     ("passes/rules.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*", "frontend/rules.h",

@@ -1,0 +1,24 @@
+/* What annotate and the quantizer tables share: giving one port its spec. */
+#ifndef QGC_PASSES_ANNOTATE_H
+#define QGC_PASSES_ANNOTATE_H
+
+#include "passes/rules.h"
+
+typedef struct qgc_annotator {
+    const qgc_pass_env *env;
+    qgc_rule_list *rules;
+    bool failed;
+} qgc_annotator;
+
+#define QGC_RESULT_SLOT UINT32_MAX /* in place of an operand's slot */
+
+/* Gives the port |start|, from the quantizer of rule row |start_row|, or what later rules make of
+ * it. False where they make it float. */
+bool qgc_annotate_port(qgc_annotator *annotator, qgc_node *node, uint32_t slot,
+                       const qgc_spec *start, uint32_t start_row);
+/* Takes back what qgc_annotate_port wrote. */
+void qgc_annotate_drop(const qgc_annotator *annotator, qgc_node *node, uint32_t slot);
+/* Whether rules say of every port of the op that it stays float: no quantizer takes it then. */
+bool qgc_annotate_excludes(qgc_annotator *annotator, qgc_node *node);
+
+#endif
