@@ -90,12 +90,12 @@ static const char *implicit_result(const uint32_t *counts, uint32_t num_dots, qg
     out->rank = 0;
     for (uint32_t i = 0; i < num_dots; i++)
         out->labels[out->rank++] = (uint8_t)(QGC_EINSUM_LABELS - num_dots + i);
-    for (uint8_t l = 0; l < NUM_LETTERS; l++) {
+    for (uint32_t l = 0; l < NUM_LETTERS; l++) {
         if (counts[l] != 1)
             continue;
         if (out->rank == QGC_MAX_RANK)
             return "a result of more than 8 dimensions";
-        out->labels[out->rank++] = l;
+        out->labels[out->rank++] = (uint8_t)l;
     }
     return NULL;
 }

@@ -209,16 +209,18 @@ static qgc_result add_record(decider *d, const qgc_node *member, qgc_stats *into
 /* Constants have no records: their range is in the data. */
 static void add_constant(const qgc_decision *decision, const qgc_tensor *data, qgc_stats *into)
 {
-    size_t inner = 1, count = qgc_tensor_count(data);
+    size_t outer = 1, inner = 1, count = qgc_tensor_count(data);
+    if (count == 0)
+        return;
     if (decision->axis < 0) {
         qgc_stats_update(into, data->data, count);
         return;
     }
+    for (uint32_t i = 0; i < (uint32_t)decision->axis; i++)
+        outer *= (size_t)data->shape[i];
     for (uint32_t i = (uint32_t)decision->axis + 1; i < data->rank; i++)
         inner *= (size_t)data->shape[i];
-    if (count)
-        qgc_stats_update_channels(into, decision->num, data->data, count / inner / decision->num,
-                                  inner);
+    qgc_stats_update_channels(into, decision->num, data->data, outer, inner);
 }
 
 static qgc_result gather_stats(decider *d, const group *g, const qgc_decision *decision,

@@ -43,7 +43,7 @@ static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LL
         LLVMValueRef at = qgc_emit_at_const(e, w_base, (int64_t)v * c->lanes * 4);
         w[v] = qgc_emit_load(e, e->vi32, at, 4 * c->lanes);
     }
-    LLVMValueRef *acc = sums + phase * t->pixels * b->vectors;
+    LLVMValueRef *acc = sums + (size_t)phase * t->pixels * b->vectors;
     for (uint32_t p = 0; p < t->pixels; p++) {
         LLVMValueRef at = qgc_emit_at_const(e, qgc_emit_at(e, t->in[p], offset), more);
         LLVMValueRef a = qgc_emit_splat(e, qgc_emit_load(e, e->i32, at, 1), c->lanes);
@@ -118,7 +118,7 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
         if (k->epilogue.has_addend)
             addend = qgc_emit_at(e, qgc_emit_pixel(e, &c->map, &k->addend, c->addend, pixel),
                                  b->channel);
-        qgc_emit_finish_block(e, &channels, t->acc + p * b->vectors, addend,
+        qgc_emit_finish_block(e, &channels, t->acc + (size_t)p * b->vectors, addend,
                               qgc_emit_at(e, out, out_offset(c, b->channel)), b->channels);
     }
 }

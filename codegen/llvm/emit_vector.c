@@ -176,7 +176,7 @@ static LLVMValueRef emit_bound(qgc_emitter *e, const char *name, LLVMValueRef x,
 static LLVMValueRef emit_pack4(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
 {
     LLVMValueRef half[2];
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 2; k++) {
         half[k] = emit_pack(e, to_i16, i[2 * k], i[2 * k + 1]);
         if (p->zero_point)
             half[k] = emit_bound(e, "llvm.sadd.sat", half[k], p->zero_point);

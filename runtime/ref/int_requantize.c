@@ -53,7 +53,9 @@ static void read_operands(epilogue *e)
             e->element_multipliers[i] = qgc_node_float_at(call->node, "multipliers", i);
     }
     if (e->multipliers) {
-        e->multiplier_step = qgc_tensor_count(e->multipliers) / e->num;
+        strides whole;
+        qgc_strides(e->multipliers, whole);
+        e->multiplier_step = (size_t)whole[0];
         operand_strides(e, e->multipliers, 1, e->multiplier_strides);
     }
     if (e->c)

@@ -191,10 +191,10 @@ static void write_element(const job *j, const taps *const *at, bool is_outside, 
         for (uint32_t d = 0; d < y->rank; d++)
             from += at[d]->offset[0];
         qgc_ref_copy_element(y, i, j->x, (size_t)from);
-    } else if (y->dtype == QGC_DTYPE_F64) {
-        qgc_set_f64(y, i, sample_f64(j, at, 0, 0));
-    } else {
+    } else if (j->f32) {
         qgc_set_f32(y, i, sample_f32(j, at, 0, 0));
+    } else {
+        qgc_set_f64(y, i, sample_f64(j, at, 0, 0));
     }
 }
 
@@ -262,22 +262,23 @@ qgc_result ref_resize(qgc_ref_call *call)
     axis_info axes[QGC_MAX_RANK];
     const taps *at[QGC_MAX_RANK];
     int64_t index[QGC_MAX_RANK] = {0};
+    uint32_t rank = y->rank;
     size_t num = qgc_tensor_count(y);
     read_axes(call, axes);
     load(call, &j);
-    for (uint32_t d = 0; d < y->rank; d++) {
+    for (uint32_t d = 0; d < rank; d++) {
         j.taps[d] = QGC_NEW_ARRAY(call->scratch, taps, (size_t)y->shape[d]);
         for (int64_t o = 0; o < y->shape[d]; o++)
             find_taps(&j, &axes[d], o, &j.taps[d][o]);
     }
     for (size_t i = 0; i < num; i++) {
         bool is_outside = false;
-        for (uint32_t d = 0; d < y->rank; d++) {
+        for (uint32_t d = 0; d < rank; d++) {
             at[d] = &j.taps[d][index[d]];
             is_outside |= at[d]->is_outside;
         }
         write_element(&j, at, is_outside, extrapolated, y, i);
-        qgc_next_index(y->rank, y->shape, index);
+        qgc_next_index(rank, y->shape, index);
     }
     return QGC_OK;
 }
