@@ -30,10 +30,8 @@ qgc_result qgc_infer_unknown(qgc_infer *in, const char *format, ...) QGC_PRINTF(
 /* The line that enforces a rule: QGC_RULE(in, 3, c % groups == 0, "%lld channels ...", ...). */
 #define QGC_RULE(in, number, cond, ...)                                                            \
     do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            qgc_infer_fail((in), (number), __VA_ARGS__);                                           \
-            return QGC_FAILED;                                                                     \
-        }                                                                                          \
+        if (!(cond))                                                                               \
+            return (void)qgc_infer_fail((in), (number), __VA_ARGS__), QGC_FAILED;                  \
     } while (0)
 
 /* Operand by row position (not for operands behind a variadic one). NULL where absent. */

@@ -368,11 +368,15 @@ static int dispatch(const command *c, char **argv)
 static int close_stdout(int code)
 {
     bool failed = ferror(stdout);
+    int reason = 0;
     errno = 0;
-    failed |= fflush(stdout) != 0;
+    if (fflush(stdout) != 0) {
+        failed = true;
+        reason = errno;
+    }
     if (!failed)
         return code;
-    fprintf(stderr, "qgc: error: stdout: %s\n", errno ? strerror(errno) : "writing failed");
+    fprintf(stderr, "qgc: error: stdout: %s\n", reason ? strerror(reason) : "writing failed");
     return EXIT_ENVIRONMENT;
 }
 
