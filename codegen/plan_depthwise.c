@@ -82,7 +82,7 @@ static double pack(depthwise *d)
 {
     qgc_depthwise_kernel *k = d->k;
     uint32_t most = d->p->target->lanes;
-    size_t padded = (size_t)k->channels + 4 * most;
+    size_t padded = (size_t)k->channels + (size_t)4 * most;
     size_t steps = (size_t)k->kernel_h * k->outputs * k->groups * 4;
     int8_t *to = qgc_planner_constant(d->p, padded, steps);
     k->base.constants[QGC_CONV_WEIGHTS] = to;
@@ -93,7 +93,7 @@ static double pack(depthwise *d)
         to = pack_chunk(d, first, lanes, to, sums);
         qgc_block block = {first, k->channels, 4, lanes};
         qgc_fill_lists(d->m, &lists, &block, sums);
-        first += 4 * lanes;
+        first += (int64_t)4 * lanes;
     }
     return lists.max_sum;
 }
@@ -157,8 +157,11 @@ static const char *plan_sum(qgc_planner *p, const qgc_node *node)
     const qgc_tensor *w = m.weights;
     qgc_window win = qgc_read_window(node);
     depthwise d = {p, &m, NULL, w->shape[w->rank - 1], win.dilation[1]};
-    int64_t shape[4], width;
-    if (win.dilation[1] > MAX_WIDTH || (width = win.dilation[1] * (d.kernel_w - 1) + 1) > MAX_WIDTH)
+    int64_t shape[4];
+    if (win.dilation[1] > MAX_WIDTH)
+        return "its window is too wide";
+    int64_t width = win.dilation[1] * (d.kernel_w - 1) + 1;
+    if (width > MAX_WIDTH)
         return "its window is too wide";
     qgc_nchw_shape(qgc_product_result(&m)->type, shape);
     qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);

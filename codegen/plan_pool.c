@@ -202,6 +202,7 @@ static void add_step(pool *l)
     k->base.kind = QGC_KERNEL_POOL;
     k->base.units = k->images * k->out_h;
     k->epilogue = k->is_max ? no_epilogue() : qgc_make_epilogue(&l->m, 1e30);
+    QGC_ASSERT(!k->has_multipliers || l->m.epilogue, "only a requantize has multipliers");
     if (k->has_multipliers)
         l->multipliers = qgc_planner_plain(l->p, l->m.epilogue->operands[1].value);
     qgc_step *step =

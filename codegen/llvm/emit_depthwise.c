@@ -137,7 +137,7 @@ static void emit_tile(depthwise *d, uint32_t outputs, LLVMValueRef x, LLVMValueR
     if (addend)
         addend = qgc_emit_at(e, addend, qgc_emit_mul_const(e, x, k->addend.pixel));
     for (uint32_t t = 0; t < outputs; t++)
-        qgc_emit_finish_block(e, &channels, acc + t * VECTORS,
+        qgc_emit_finish_block(e, &channels, acc + (size_t)t * VECTORS,
                               addend ? qgc_emit_at_const(e, addend, t * k->addend.pixel) : NULL,
                               qgc_emit_at_const(e, out, t * k->out.pixel), d->channels);
 }
