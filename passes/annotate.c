@@ -35,11 +35,15 @@ static bool has_float(const qgc_node *node)
     return false;
 }
 
+static const char OUTSIDE[] = "it does not lie between quant_stub and dequant_stub";
+
 /* Why the op stays float; NULL where it does not. */
 static const char *reason(const qgc_annotator *a, const qgc_node *node)
 {
     qgc_arena *scratch = a->env->scratch;
     bool any = false, all_constant = true;
+    if (!qgc_stubs_hold(&a->stubs, node))
+        return OUTSIDE;
     if (result_rule(node) != QGC_Q_ACT && result_rule(node) != QGC_Q_SHARE)
         return "its result has no quantized form";
     for (uint32_t i = 0; i < node->num_operands; i++) {
@@ -221,7 +225,7 @@ static bool is_excluded(qgc_annotator *a, qgc_node *node, bool is_question)
 
 bool qgc_annotate_excludes(qgc_annotator *a, qgc_node *node)
 {
-    return is_excluded(a, node, true);
+    return !qgc_stubs_hold(&a->stubs, node) || is_excluded(a, node, true);
 }
 
 /* The bias's scale is that of the products: of the first activation and the weight. Both must be
@@ -282,7 +286,8 @@ static bool is_candidate(const qgc_node *node)
     enum {
         SKIPPED = QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR | QGC_TRAIT_CALL | QGC_TRAIT_BARRIER
     };
-    return !(qgc_node_op(node)->traits & SKIPPED) && node->num_results && has_float(node);
+    return !(qgc_node_op(node)->traits & SKIPPED) && node->num_results && has_float(node) &&
+           !qgc_is_stub(node);
 }
 
 static void stays_float(const qgc_annotator *a, const qgc_node *node, const char *why)
@@ -332,7 +337,9 @@ static bool visit_func(qgc_annotator *a, qgc_func *func)
             continue;
         is_excluded(a, node, false); /* so that the rules that say so count as used */
         if (qgc_wants_remarks(&a->env->context->diag))
-            stays_float(a, node, untaken_reason(a, node, &taken));
+            stays_float(a, node,
+                        qgc_stubs_hold(&a->stubs, node) ? untaken_reason(a, node, &taken)
+                                                        : OUTSIDE);
     }
     return any;
 }
@@ -392,6 +399,7 @@ qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
     if (!a.rules)
         return QGC_PASS_FAILED;
     bool changed = false;
+    qgc_stubs_find(module, env->scratch, &a.stubs);
     QGC_EACH_FUNC (func, module)
         changed |= visit_func(&a, func);
     if (a.failed)

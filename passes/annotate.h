@@ -3,10 +3,12 @@
 #define QGC_PASSES_ANNOTATE_H
 
 #include "passes/rules.h"
+#include "passes/stubs.h"
 
 typedef struct qgc_annotator {
     const qgc_pass_env *env;
     qgc_rule_list *rules;
+    qgc_stubs stubs;
     bool failed;
 } qgc_annotator;
 
@@ -18,7 +20,8 @@ bool qgc_annotate_port(qgc_annotator *annotator, qgc_node *node, uint32_t slot,
                        const qgc_spec *start, uint32_t start_row);
 /* Takes back what qgc_annotate_port wrote. */
 void qgc_annotate_drop(const qgc_annotator *annotator, qgc_node *node, uint32_t slot);
-/* Whether rules say of every port of the op that it stays float: no quantizer takes it then. */
+/* Whether rules say of every port of the op that it stays float, or it lies outside the
+ * module's stubs: no quantizer takes it then. */
 bool qgc_annotate_excludes(qgc_annotator *annotator, qgc_node *node);
 
 #endif

@@ -5,6 +5,7 @@
 #include "passes/constants.h"
 #include "passes/convert_nodes.h"
 #include "passes/convert_warn.h"
+#include "passes/stubs.h"
 #include "runtime/tensor.h"
 
 #include <math.h>
@@ -106,13 +107,27 @@ static void warn_uneven(const converter *c)
     }
 }
 
+/* Boundaries have done their work; one that is returned keeps the output's name. */
+static void remove_stub(qgc_node *node)
+{
+    qgc_value *result = &node->results[0];
+    for (const qgc_use *use = result->first_use; use; use = use->next)
+        if (qgc_node_op(use->user)->traits & QGC_TRAIT_TERMINATOR)
+            return;
+    qgc_value_replace_uses(result, node->operands[0].value);
+    qgc_node_erase(node);
+}
+
 static qgc_result convert_func(const qgc_pass_env *env, qgc_func *func, const qgc_map *decisions)
 {
     for (qgc_node *node = func->first, *next; node; node = next) {
         next = node->next;
-        if (node->op == QGC_OP_FAKE_QUANT)
+        qgc_opcode op = node->op;
+        if (qgc_is_stub(node))
+            remove_stub(node);
+        else if (op == QGC_OP_FAKE_QUANT)
             QGC_TRY(qgc_convert_fake_quant(env, node));
-        if (node->op != QGC_OP_OBSERVE)
+        if (op != QGC_OP_OBSERVE)
             continue;
         converter c = {
             .env = env, .func = func, .observer = node, .decision = qgc_map_get(decisions, node)};
@@ -145,9 +160,10 @@ qgc_pass_status pass_convert(qgc_module *module, const qgc_pass_env *env)
         return QGC_PASS_FAILED;
     }
     if (module->form == QGC_FORM_FLOAT && !qgc_has_fake_quant(module)) {
-        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
-                   "convert needs a graph of form prepared or calibrated, here it is float and has no "
-                   "fake_quant (run prepare first)");
+        qgc_report(
+            &env->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
+            "convert needs a graph of form prepared or calibrated, here it is float and has no "
+            "fake_quant (run prepare first)");
         return QGC_PASS_FAILED;
     }
     if (!read_number(env, SHARING_DB, "sharing-db", &limits.sharing_db) ||

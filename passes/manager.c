@@ -138,7 +138,10 @@ static qgc_result check_forms(pipeline *p, qgc_form form)
     for (size_t i = 0; i < p->steps.size; i++) {
         const qgc_pass_info *pass = p->steps.data[i].pass;
         if (!(pass->requires >> form & 1)) {
-            const char *missing = provider(pass->requires);
+            bool is_ahead = pass->
+                                requires >>
+                            form != 0; /* forms go one way */
+            const char *missing = is_ahead ? provider(pass->requires) : NULL;
             return qgc_report(&p->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
                               "%s needs a graph of form %s, here it is %s%s%s%s", pass->name,
                               forms_text(p, pass->requires), qgc_form_name(form),

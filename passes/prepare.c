@@ -5,7 +5,10 @@
  * at the value, and every use reads it; those of uses read it in turn. The first observer of a
  * group in program order carries the spec, the others share it. */
 #include "passes/observers.h"
+#include "passes/prepare_partial.h"
 #include "passes/quant_points.h"
+
+#include <string.h>
 
 typedef struct preparer {
     const qgc_pass_env *env;
@@ -160,10 +163,10 @@ static qgc_result observe_func(preparer *p)
 static qgc_result check_bare(const qgc_func *func, const qgc_pass_env *env)
 {
     QGC_EACH_NODE (node, func) {
-        if (node->op != QGC_OP_QUANTIZE && node->op != QGC_OP_DEQUANTIZE)
+        if (!qgc_is_step(node))
             continue;
         return qgc_report(&env->context->diag, node->loc, QGC_D_NOT_PREPARABLE,
-                          "the graph holds quantization steps already: %s",
+                          "the graph holds quantization steps already: %s (partial leaves them)",
                           qgc_node_op(node)->mnemonic);
     }
     return QGC_OK;
@@ -172,9 +175,18 @@ static qgc_result check_bare(const qgc_func *func, const qgc_pass_env *env)
 qgc_pass_status pass_prepare(qgc_module *module, const qgc_pass_env *env)
 {
     size_t num = 0;
-    QGC_EACH_FUNC (func, module)
-        if (check_bare(func, env) != QGC_OK)
+    bool partial = strcmp(env->options[0], "true") == 0;
+    if (!partial && strcmp(env->options[0], "false") != 0) {
+        qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
+                   "prepare: partial=%s: expected true or false", env->options[0]);
+        return QGC_PASS_FAILED;
+    }
+    QGC_EACH_FUNC (func, module) {
+        if (partial)
+            qgc_drop_quantized(func, env);
+        else if (check_bare(func, env) != QGC_OK)
             return QGC_PASS_FAILED;
+    }
     QGC_EACH_FUNC (func, module) {
         preparer p = {.env = env, .func = func};
         if (qgc_points_build(&p.points, func, env) != QGC_OK || observe_func(&p) != QGC_OK)
