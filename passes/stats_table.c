@@ -1,7 +1,9 @@
 /* Statistics as tables: what was seen, and how other data fits the ranges that follow from it. */
 #include "passes/data_pass.h"
 #include "passes/observers.h"
+#include "passes/provenance.h"
 #include "passes/qparams.h"
+#include "passes/stats_record.h"
 #include "qgc/stats.h"
 
 #include <inttypes.h>
@@ -146,6 +148,27 @@ static double print_fit(table *t, const qgc_recorder *r, FILE *out)
     return clipped;
 }
 
+static void warn_unlike(table *t, const qgc_recorder *r, double clipped, double limit)
+{
+    if (clipped > limit)
+        qgc_report(&t->module->context->diag, r->value->loc, QGC_D_UNLIKE_DATA,
+                   "%s: %.3f %% of the new values are clipped", name_of(t, r), 100 * clipped);
+}
+
+/* Whether the data is that of the provenance. */
+static qgc_result check_same(table *t, const qgc_data_pass *pass)
+{
+    const qgc_record *record = t->module->provenance.size ? t->module->provenance.data : NULL;
+    const qgc_attr *data = record ? qgc_record_field(record, "data") : NULL;
+    const char *hash = qgc_hash_text(&t->arena, pass->data_hash);
+    if (data && data->kind == QGC_ATTR_STRING && strcmp(data->name->data, hash) == 0)
+        return QGC_OK;
+    return qgc_report(&t->module->context->diag, record ? record->loc : QGC_NO_LOC,
+                      QGC_D_OTHER_DATA,
+                      "the statistics were not made with %s: its %zu samples have the hash %s",
+                      pass->path, pass->num_samples, hash);
+}
+
 static qgc_result check_stats(table *t, const char *path, const qgc_check_options *o, FILE *out,
                               double *out_clipped)
 {
@@ -159,11 +182,14 @@ static qgc_result check_stats(table *t, const char *path, const qgc_check_option
     QGC_TRY(qgc_data_pass_run(&pass));
     fprintf(out, "%-*s %12s %12s %12s %12s %9s %9s\n", t->width, "value", "min", "max", "range",
             "to", "clipped", "unused");
+    if (o->same_data)
+        QGC_TRY(check_same(t, &pass));
     *out_clipped = 0;
     for (size_t i = 0; i < t->recorders.list.size; i++) {
         if (!t->recorders.list.data[i]->stats.count)
             continue;
         double clipped = print_fit(t, t->recorders.list.data[i], out);
+        warn_unlike(t, t->recorders.list.data[i], clipped, o->max_clipped);
         *out_clipped = clipped > *out_clipped ? clipped : *out_clipped;
     }
     return QGC_OK;

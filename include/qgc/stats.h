@@ -20,6 +20,8 @@ typedef struct qgc_check_options {
     const char *func;    /* NULL: "main" */
     const char *method;  /* as of convert */
     size_t batch, limit; /* as for calibration */
+    double max_clipped;  /* share, 0 to 1: warn of values that are clipped more */
+    bool same_data;      /* refuse data that the statistics were not made with */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_check_options;

@@ -105,6 +105,7 @@ const command commands[] = {
      {{"-o", "FILE", "merge: where to write (- is stdout, the default)", false},
       {"--data", "FILE|FOLDER", "check: samples, as for calibrate", false},
       {"--max-clipped", "PERCENT", "check: exit code 1 where a value is clipped more", false},
+      {"--same-data", NULL, "check: refuse data that the statistics were not made with", false},
       {"--method", "mse|minmax|entropy|percentile:P", "how statistics become ranges (default mse)",
        false},
       {"--batch", "N", "check: samples per run, where the graph leaves it open (default 1)", false},

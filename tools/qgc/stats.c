@@ -73,6 +73,7 @@ static int check(invocation *call, qgc_module *module)
     progress_begin(call, &bar);
     qgc_check_options options = {.func = get_option(call, "--func"),
                                  .method = method_of(call),
+                                 .same_data = has_option(call, "--same-data"),
                                  .progress = bar.is_wanted ? progress_show : NULL,
                                  .user = &bar};
     if (!data)
@@ -81,6 +82,7 @@ static int check(invocation *call, qgc_module *module)
         read_size(call, "--batch", &options.batch) != QGC_OK ||
         read_size(call, "--limit", &options.limit) != QGC_OK)
         return fail(call);
+    options.max_clipped = limit / 100;
     qgc_result result = qgc_module_check_stats(module, data, &options, stdout, &clipped);
     progress_end(&bar);
     if (result != QGC_OK)
@@ -99,7 +101,8 @@ static const struct action {
 } actions[] = {
     {"merge", " -o ", NULL},
     {"print", " --method ", print},
-    {"check", " --data --max-clipped --method --batch --limit --func --no-progress ", check},
+    {"check", " --data --max-clipped --same-data --method --batch --limit --func --no-progress ",
+     check},
 };
 
 static const struct action *find_action(invocation *call)
