@@ -44,8 +44,12 @@ static qgc_result check_scale_values(qgc_infer *in)
     if (qgc_node_has(in->node, "scale"))
         return check_scale(in, qgc_node_float(in->node, "scale"));
     size_t num = scale ? scale->bytes / sizeof(float) : 0;
-    for (size_t i = 0; i < num; i++)
-        QGC_TRY(check_scale(in, ((const float *)scale->data)[i]));
+    if (scale && !scale->rank)
+        return check_scale(in, *(const float *)scale->data);
+    for (size_t i = 0; i < num; i++) {
+        qgc_quant_fault fault = qgc_quant_check_scale(((const float *)scale->data)[i]);
+        QGC_RULE(in, 6, fault == QGC_QUANT_OK, "channel %zu: %s", i, qgc_quant_fault_text(fault));
+    }
     return QGC_OK;
 }
 
@@ -61,9 +65,11 @@ static qgc_result check_zero_point_values(qgc_infer *in, const char *name, uint3
     for (size_t i = 0; i < num; i++) {
         int64_t zero_point =
             value ? ((const int32_t *)value->data)[i] : qgc_node_int(in->node, name);
-        QGC_RULE(in, rule, zero_point >= range.lo && zero_point <= range.hi,
-                 "%s is %lld, %s holds %d to %d", name, (long long)zero_point,
-                 qgc_dtype_name(dtype), range.lo, range.hi);
+        bool fits = zero_point >= range.lo && zero_point <= range.hi;
+        QGC_RULE(in, rule, fits || (value && value->rank), "%s is %lld, %s holds %d to %d", name,
+                 (long long)zero_point, qgc_dtype_name(dtype), range.lo, range.hi);
+        QGC_RULE(in, rule, fits, "channel %zu: %s is %lld, %s holds %d to %d", i, name,
+                 (long long)zero_point, qgc_dtype_name(dtype), range.lo, range.hi);
     }
     return QGC_OK;
 }

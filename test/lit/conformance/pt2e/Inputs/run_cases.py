@@ -8,9 +8,11 @@ Sections of FILE are separated by `// -----`. One is a graph with comments:
     // RULE quantizer pt2e-x    lines of a rules file; none: the graph is annotated already
 
 Printed for each: `case NAME: q N, dq N, dqc N` (quantize; dequantize per tensor and per channel,
-constants' among them), the observers as `  VALUE: SPEC`, and the converted graph. Or
+constants' among them; `choose`, `q.t` and `dq.t` behind them where ranges are chosen while running),
+the observers as `  VALUE: SPEC`, and the converted graph. Or
 `case NAME: refused: MESSAGE` where a step fails. Data are numbers from -1 to 1.
 """
+import collections
 import pathlib
 import re
 import struct
@@ -75,10 +77,14 @@ def run(graph, rules, directory):
 
 
 def report(name, prepared, converted):
-    steps = re.findall(r"= dequantize .*", converted)
-    per_channel = sum("axis =" in step for step in steps)
-    print(f"case {name}: q {len(re.findall('= quantize ', converted))}, "
-          f"dq {len(steps) - per_channel}, dqc {per_channel}")
+    steps = re.findall(r"= (quantize|dequantize) (.*)", converted)
+    counts = collections.Counter()
+    for step, rest in steps:
+        kind = "c" if "axis =" in rest else "" if "scale =" in rest else ".t"
+        counts[("q" if step == "quantize" else "dq") + kind] += 1
+    counts["choose"] = len(re.findall("= choose_qparams ", converted))
+    shown = ["q", "dq", "dqc", *(name for name in ("choose", "q.t", "dq.t") if counts[name])]
+    print(f"case {name}:", ", ".join(f"{kind} {counts[kind]}" for kind in shown))
     for value, spec in re.findall(r"(%[\w.]+) = observe .*?spec = (.*?)(?:, axis = \d+)?\}", prepared):
         print(f"  {value}: {spec}")
     print(converted)
