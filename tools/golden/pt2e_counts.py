@@ -14,6 +14,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as inductor
 from torchao.testing.pt2e import _xnnpack_quantizer as xnnpack
 
+KINDS = ["q", "dq", "dqc", "choose", "q.t", "dq.t"]
 TESTS = pathlib.Path(__file__).parents[2] / "test/lit/conformance/pt2e"
 
 
@@ -30,13 +31,13 @@ class Module(nn.Module):
         return self.run(self, *inputs)
 
 
-def quantizer_x():
-    config = xnnpack.get_symmetric_quantization_config(is_per_channel=True)
+def quantizer_x(dynamic=False):
+    config = xnnpack.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
     return xnnpack.XNNPACKQuantizer().set_global(config)
 
 
-def quantizer_i(matmul=False):
-    config = inductor.get_default_x86_inductor_quantization_config()
+def quantizer_i(matmul=False, dynamic=False):
+    config = inductor.get_default_x86_inductor_quantization_config(is_dynamic=dynamic)
     quantizer = inductor.X86InductorQuantizer().set_global(config)
     if matmul:
         quantizer.set_function_type_qconfig(torch.matmul, quantizer.get_global_quantization_config())
@@ -49,9 +50,9 @@ def count(module, inputs, quantizer):
     prepared = prepare_pt2e(graph, quantizer)
     prepared(*inputs)
     numbers = collections.Counter(str(node.target) for node in convert_pt2e(prepared).graph.nodes)
-    name = "quantized_decomposed.%s.default"
-    q = numbers[name % "quantize_per_tensor"] + numbers[name % "quantize_per_channel"]
-    return (q, numbers[name % "dequantize_per_tensor"], numbers[name % "dequantize_per_channel"])
+    names = ["quantize_per_tensor.default", "dequantize_per_tensor.default", "dequantize_per_channel.default",
+             "choose_qparams.tensor", "quantize_per_tensor.tensor", "dequantize_per_tensor.tensor"]
+    return {kind: numbers["quantized_decomposed." + name] for kind, name in zip(KINDS, names)}
 
 
 def conv(inputs=6, outputs=6, kernel=1):
@@ -112,14 +113,34 @@ CASES = [
     ("inductor", "117 off", Module(attention, **linears("q", "k", "v")), (torch.rand(2, 4, 4),), quantizer_i),
     ("inductor", "117 on", Module(attention, **linears("q", "k", "v")), (torch.rand(2, 4, 4),),
      lambda: quantizer_i(matmul=True)),
+    ("dynamic", "74 rank 2", Module(lambda m, x: m.b(m.a(x)), **linears("a", "b")), (ROWS,),
+     lambda: quantizer_x(dynamic=True)),
+    ("dynamic", "74 rank 4", Module(lambda m, x: m.b(m.a(x)), **linears("a", "b")), (IMAGE,),
+     lambda: quantizer_x(dynamic=True)),
+    ("dynamic", "99 relu", Module(lambda m, x: m.r(m.a(x)), r=nn.ReLU(), **linears("a")), (ROWS,),
+     lambda: quantizer_i(dynamic=True)),
+    ("dynamic", "99 gelu", Module(lambda m, x: m.r(m.a(x)), r=nn.GELU(), **linears("a")), (ROWS,),
+     lambda: quantizer_i(dynamic=True)),
+    ("dynamic", "103", Module(lambda m, x: (lambda r: m.s(m.d(r) + r))(m.r((lambda a: m.b(a) + m.c(a))(m.a(x)))),
+                              r=nn.ReLU(), s=nn.ReLU(), **linears("a", "b", "c", "d")), (ROWS,),
+     lambda: quantizer_i(dynamic=True)),
+    ("dynamic", "109", Module(lambda m, x: (m.a(x), m.b(x), m.c(x)), **linears("a", "b", "c")), (ROWS,),
+     lambda: quantizer_i(dynamic=True)),
     ("inductor", "118 equal", Module(lambda m, x, y: x * y), (ROWS, ROWS + 1), quantizer_i),
 ]
 
 
 def expected(file, case):
+    """The numbers of the test, or where it differs on purpose those that it says PyTorch has."""
     text = (TESTS / f"{file}.qir").read_text()
-    numbers = re.search(rf"^// CHECK-LABEL: case {re.escape(case)}: q (\d+), dq (\d+), dqc (\d+)$", text, re.M)
-    return tuple(int(number) for number in numbers.groups())
+    counts = re.search(rf"^// CHECK-LABEL: case {re.escape(case)}: (.*)$", text, re.M).group(1)
+    note = re.search(rf"PyTorch has ([\w.]+ \d+).*\n// CASE {re.escape(case)}$", text, re.M)
+    found = re.findall(r"([\w.]+) (\d+)", counts) + re.findall(r"([\w.]+) (\d+)", note.group(1) if note else "")
+    return {**dict.fromkeys(KINDS, 0), **{kind: int(number) for kind, number in found}}
+
+
+def text_of(numbers):
+    return ", ".join(f"{kind} {number}" for kind, number in numbers.items())
 
 
 def main():
@@ -127,8 +148,8 @@ def main():
     for file, case, module, inputs, make in CASES:
         found, wanted = count(module, inputs, make()), expected(file, case)
         differing += found != wanted
-        print(f"{file} {case}: torchao q %d, dq %d, dqc %d" % found, "" if found == wanted else
-              "; the test expects q %d, dq %d, dqc %d" % wanted, sep="")
+        print(f"{file} {case}: torchao {text_of(found)}",
+              "" if found == wanted else f"; the test expects {text_of(wanted)}", sep="")
     print(f"{len(CASES)} cases, {differing} differ")
     sys.exit(differing > 0)
 
