@@ -542,6 +542,34 @@ qgc_dim qgc_dim_bind(qgc_dims *dims, qgc_dim d, qgc_dim_lookup *lookup, void *us
 }
 
 /* The first symbol of |d| in name order after |previous|, if it comes before |best|. */
+static void *build_atom(const atom *a, const qgc_dim_builder *b)
+{
+    if (a->symbol)
+        return b->symbol(b->user, a->symbol);
+    void *dividend = qgc_dim_build(a->dividend, b);
+    return b->join(b->user, '/', dividend, qgc_dim_build(a->divisor, b));
+}
+
+static void *build_term(const term *t, const qgc_dim_builder *b)
+{
+    void *product = t->coefficient == 1 && t->degree ? NULL : b->number(b->user, t->coefficient);
+    for (size_t i = 0; i < t->degree; i++) {
+        void *factor = build_atom(t->atoms[i], b);
+        product = product ? b->join(b->user, '*', product, factor) : factor;
+    }
+    return product;
+}
+
+void *qgc_dim_build(qgc_dim d, const qgc_dim_builder *builder)
+{
+    if (!d.expr)
+        return builder->number(builder->user, d.value);
+    void *sum = build_term(&d.expr->terms[0], builder);
+    for (size_t i = 1; i < d.expr->num_terms; i++)
+        sum = builder->join(builder->user, '+', sum, build_term(&d.expr->terms[i], builder));
+    return sum;
+}
+
 static qgc_name next_symbol(qgc_dim d, qgc_name previous, qgc_name best)
 {
     for (size_t i = 0; d.expr && i < d.expr->num_terms; i++) {

@@ -62,6 +62,16 @@ qgc_dim qgc_dim_bind(qgc_dims *dims, qgc_dim d, qgc_dim_lookup *lookup, void *us
 /* Calls |visit| for each symbol in |d|, in name order, once each. */
 void qgc_dim_symbols(qgc_dim d, void (*visit)(void *user, qgc_name symbol), void *user);
 
+/* Builds something from a dimension: numbers and symbols, joined by '+', '*' and '/' (floor
+ * division). |d| is known. */
+typedef struct qgc_dim_builder {
+    void *user;
+    void *(*number)(void *user, int64_t value);
+    void *(*symbol)(void *user, qgc_name symbol);
+    void *(*join)(void *user, char sign, void *a, void *b);
+} qgc_dim_builder;
+void *qgc_dim_build(qgc_dim d, const qgc_dim_builder *builder);
+
 /* "3", "N", "2*N+1", "(H-1)/2+1", "?". Reads back to the same dimension. Terms print in a fixed
  * order (degree, then symbol names; the number last). */
 void qgc_dim_print(qgc_text *out, qgc_dim d);

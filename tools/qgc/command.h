@@ -57,6 +57,7 @@ int run_opt(invocation *call);
 int run_run(invocation *call);
 int run_calibrate(invocation *call);
 int run_import(invocation *call);
+int run_export(invocation *call);
 int run_onnx_check(invocation *call);
 int run_quantize(invocation *call);
 int run_eval(invocation *call);
