@@ -118,7 +118,8 @@ static void write_func(onnx_export *ex, export_frame *frame)
 
 static Onnx__TensorShapeProto__Dimension *make_dim(onnx_export *ex, qgc_dim dim)
 {
-    Onnx__TensorShapeProto__Dimension *proto = QGC_NEW(ex->arena, Onnx__TensorShapeProto__Dimension);
+    Onnx__TensorShapeProto__Dimension *proto =
+        QGC_NEW(ex->arena, Onnx__TensorShapeProto__Dimension);
     onnx__tensor_shape_proto__dimension__init(proto);
     if (qgc_dim_is_number(dim)) {
         proto->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -171,9 +172,9 @@ static const char *output_name(onnx_export *ex, const qgc_value *value, qgc_map 
         return name;
     }
     onnx_node *node = EXPORT_NODE(ex, "Identity", name);
-    const char *fresh = export_claim(ex, by_node && !*slot ? value->name->data
-                                                           : qgc_arena_printf(ex->arena, "%s.out",
-                                                                              value->name->data));
+    const char *fresh = export_claim(
+        ex, by_node && !*slot ? value->name->data
+                              : qgc_arena_printf(ex->arena, "%s.out", value->name->data));
     node->output[node->n_output++] = (char *)fresh;
     return fresh;
 }

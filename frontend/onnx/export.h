@@ -124,8 +124,7 @@ const char *export_cast(onnx_export *ex, const char *value, qgc_dtype to);
 const char *export_reshape(onnx_export *ex, const char *value, const int64_t *shape, uint32_t rank);
 
 #define EXPORT_INPUTS(...)                                                                         \
-    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),                             \
-        (const char *const[])                                                                      \
+    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), (const char *const[])       \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }

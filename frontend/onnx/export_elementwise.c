@@ -31,8 +31,7 @@ void export_mod(onnx_export *ex)
 void export_shift(onnx_export *ex)
 {
     onnx_node *node = EXPORT_NODE(ex, "BitShift", export_in(ex, 0), export_in(ex, 1));
-    export_set_text(ex, node, "direction",
-                    ex->node->op == QGC_OP_SHIFT_LEFT ? "LEFT" : "RIGHT");
+    export_set_text(ex, node, "direction", ex->node->op == QGC_OP_SHIFT_LEFT ? "LEFT" : "RIGHT");
     export_end(ex, node);
 }
 
@@ -66,11 +65,12 @@ void export_silu(onnx_export *ex)
 /* Until opset 17 all but ReduceSum have the axes as attribute. */
 void export_reduce(onnx_export *ex)
 {
-    static const export_attr flags[] = {{"keepdims", "keepdims", EXPORT_FLAG},
-                                        {"noop_with_empty_axes", "noop_with_empty_axes",
-                                         EXPORT_FLAG}};
+    static const export_attr flags[] = {
+        {"keepdims", "keepdims", EXPORT_FLAG},
+        {"noop_with_empty_axes", "noop_with_empty_axes", EXPORT_FLAG}};
     const qgc_attr *axes = export_attribute(ex, "axes");
-    bool is_sum = ex->node->op == QGC_OP_REDUCE_SUM, is_noop = qgc_node_flag(ex->node, flags[1].from);
+    bool is_sum = ex->node->op == QGC_OP_REDUCE_SUM,
+         is_noop = qgc_node_flag(ex->node, flags[1].from);
     if (!is_sum && (export_in(ex, 1) || is_noop))
         export_need(ex, 18);
     bool as_input = is_sum || ex->version >= 18;

@@ -90,8 +90,7 @@ void export_linear(onnx_export *ex)
     }
     onnx_node *transpose = EXPORT_NODE(ex, "Transpose", export_in(ex, 1));
     export_set_ints(ex, transpose, "perm", (const int64_t[]){1, 0}, 2);
-    onnx_node *product =
-        EXPORT_NODE(ex, "MatMul", export_in(ex, 0), export_result(ex, transpose));
+    onnx_node *product = EXPORT_NODE(ex, "MatMul", export_in(ex, 0), export_result(ex, transpose));
     if (!export_in(ex, 2))
         export_end(ex, product);
     else
@@ -149,7 +148,10 @@ void export_pool(onnx_export *ex)
     qgc_opcode op = ex->node->op;
     onnx_node *node = EXPORT_NODE(ex, ex->row->op, export_in(ex, 0));
     set_steps(ex, node);
-    set_late(ex, node, op == QGC_OP_AVG_POOL ? 19 : op == QGC_OP_LP_POOL ? 18 : 0,
+    set_late(ex, node,
+             op == QGC_OP_AVG_POOL  ? 19
+             : op == QGC_OP_LP_POOL ? 18
+                                    : 0,
              op == QGC_OP_LP_POOL ? 18 : 0);
     if (op == QGC_OP_AVG_POOL)
         export_map(ex, node, &include);
@@ -177,8 +179,8 @@ void export_adaptive_pool(onnx_export *ex)
     for (uint32_t i = 0; i < num; i++)
         is_global &= qgc_node_int_at(ex->node, "output_size", i) == 1;
     if (is_global) {
-        const char *op = ex->node->op == QGC_OP_ADAPTIVE_AVG_POOL ? "GlobalAveragePool"
-                                                                  : "GlobalMaxPool";
+        const char *op =
+            ex->node->op == QGC_OP_ADAPTIVE_AVG_POOL ? "GlobalAveragePool" : "GlobalMaxPool";
         export_end(ex, EXPORT_NODE(ex, op, export_in(ex, 0)));
         return;
     }
@@ -237,8 +239,7 @@ void export_layer_norm(onnx_export *ex)
     const qgc_type *x = export_in_type(ex, 0);
     int64_t axis = qgc_node_int(ex->node, "axis");
     axis += axis < 0 ? x->rank : 0;
-    const char *scale =
-        or_fill(ex, 1, "scale", 1, x->dims + axis, (uint32_t)(x->rank - axis));
+    const char *scale = or_fill(ex, 1, "scale", 1, x->dims + axis, (uint32_t)(x->rank - axis));
     onnx_node *node =
         EXPORT_NODE(ex, "LayerNormalization", export_in(ex, 0), scale, export_in(ex, 2));
     map_row(ex, node);

@@ -27,19 +27,37 @@ static const char *narrow(onnx_export *ex, const qgc_tensor *known, qgc_dtype dt
     return export_tensor(ex, export_fresh(ex, "zero_point"), &tensor);
 }
 
-static const char *zero_point(onnx_export *ex, const char *attr, uint32_t index, qgc_dtype dtype)
+/* NULL where it is an attribute. */
+static const char *zero_operand(onnx_export *ex, uint32_t index, qgc_dtype dtype)
 {
     const qgc_tensor *known = export_known(ex, index);
     if (known)
         return narrow(ex, known, dtype);
-    if (export_in(ex, index))
-        return export_cast(ex, export_in(ex, index), dtype);
-    return export_scalar(ex, "zero_point", dtype, (double)qgc_node_int(ex->node, attr));
+    return export_in(ex, index) ? export_cast(ex, export_in(ex, index), dtype) : NULL;
 }
 
 const char *export_zero_point(onnx_export *ex, const char *attr, uint32_t index, uint32_t of)
 {
-    return zero_point(ex, attr, index, export_in_type(ex, of)->dtype);
+    qgc_dtype dtype = export_in_type(ex, of)->dtype;
+    const char *operand = zero_operand(ex, index, dtype);
+    return operand ? operand : export_scalar(ex, attr, dtype, (double)qgc_node_int(ex->node, attr));
+}
+
+/* One per scale: ONNX wants both in one shape. */
+static const char *zero_point(onnx_export *ex, qgc_dtype dtype)
+{
+    int64_t size = 1;
+    const qgc_type *scale = export_in_type(ex, 1);
+    uint32_t rank = scale ? scale->rank : 0;
+    const char *operand = zero_operand(ex, 2, dtype);
+    if (operand)
+        return operand;
+    if (rank && qgc_dim_is_number(scale->dims[0]))
+        size = scale->dims[0].value;
+    else if (rank)
+        export_refuse(ex, "the number of channels is not known");
+    return export_fill(ex, "zero_point", dtype, rank, &size,
+                       (double)qgc_node_int(ex->node, "zero_point"));
 }
 
 static const char *scale_value(onnx_export *ex)
@@ -124,7 +142,7 @@ static void dequantize(onnx_export *ex, const char *q, const char *scale, const 
 void export_quantize(onnx_export *ex)
 {
     qgc_dtype dtype = ex->node->results[0].type->dtype;
-    const char *zero = zero_point(ex, "zero_point", 2, dtype);
+    const char *zero = zero_point(ex, dtype);
     export_end(ex, quantize(ex, scale_value(ex), zero, dtype));
 }
 
@@ -147,14 +165,13 @@ void export_dequantize(onnx_export *ex)
         check_type(ex, dtype);
     const char *scale = scale_value(ex);
     dequantize(ex, export_in(ex, 0), scale,
-               dtype == QGC_DTYPE_I32 ? no_zero_point(ex)
-                                      : zero_point(ex, "zero_point", 2, dtype));
+               dtype == QGC_DTYPE_I32 ? no_zero_point(ex) : zero_point(ex, dtype));
 }
 
 void export_fake_quant(onnx_export *ex)
 {
     qgc_dtype dtype = qgc_node_dtype(ex->node, "to");
-    const char *scale = scale_value(ex), *zero = zero_point(ex, "zero_point", 2, dtype);
+    const char *scale = scale_value(ex), *zero = zero_point(ex, dtype);
     const char *q = export_result(ex, quantize(ex, scale, zero, dtype));
     dequantize(ex, q, scale, zero);
 }
@@ -202,8 +219,8 @@ static void choose_affine(onnx_export *ex, const qgc_quant_spec *spec, const cha
     export_bind(ex, EXPORT_NODE(ex, "Max", scale, eps), 0);
     const char *steps = EXPORT_OP(ex, "Round", EXPORT_OP(ex, "Div", lo, export_out(ex, 0)));
     const char *least = f32(ex, "qmin", qmin);
-    const char *zero = EXPORT_OP(ex, "Clip", EXPORT_OP(ex, "Sub", least, steps), least,
-                                 f32(ex, "qmax", qmax));
+    const char *zero =
+        EXPORT_OP(ex, "Clip", EXPORT_OP(ex, "Sub", least, steps), least, f32(ex, "qmax", qmax));
     onnx_node *cast = EXPORT_NODE(ex, "Cast", zero);
     export_set_int(ex, cast, "to", export_dtype_code(QGC_DTYPE_I32));
     export_bind(ex, cast, 1);

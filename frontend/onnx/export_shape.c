@@ -57,8 +57,8 @@ static void *join_values(void *user, char sign, void *a, void *b)
 {
     if (sign != '/')
         return (void *)EXPORT_OP((onnx_export *)user, sign == '+' ? "Add" : "Mul", a, b);
-    const char *whole = EXPORT_OP((onnx_export *)user, "Sub", a,
-                                  EXPORT_OP((onnx_export *)user, "Mod", a, b));
+    const char *whole =
+        EXPORT_OP((onnx_export *)user, "Sub", a, EXPORT_OP((onnx_export *)user, "Mod", a, b));
     return (void *)EXPORT_OP((onnx_export *)user, "Div", whole, b);
 }
 
@@ -261,7 +261,8 @@ void export_scatter(onnx_export *ex)
 void export_reverse_sequence(onnx_export *ex)
 {
     int64_t rank = export_in_type(ex, 0)->rank;
-    int64_t batch = qgc_node_int(ex->node, "batch_axis"), time = qgc_node_int(ex->node, "time_axis");
+    int64_t batch = qgc_node_int(ex->node, "batch_axis"),
+            time = qgc_node_int(ex->node, "time_axis");
     batch += batch < 0 ? rank : 0;
     time += time < 0 ? rank : 0;
     if (batch > 1 || time > 1)
@@ -289,9 +290,9 @@ void export_resize(onnx_export *ex)
 {
     enum { HALF_PIXEL_SYMMETRIC = 2 };
     const qgc_attr *axes = export_attribute(ex, "axes");
-    onnx_node *node = EXPORT_NODE(ex, "Resize", export_in(ex, 0), floats_of(ex, "roi", 1),
-                                  floats_of(ex, "scales", 2),
-                                  export_list_of(ex, "sizes", 3, EXPORT_LIST));
+    onnx_node *node =
+        EXPORT_NODE(ex, "Resize", export_in(ex, 0), floats_of(ex, "roi", 1),
+                    floats_of(ex, "scales", 2), export_list_of(ex, "sizes", 3, EXPORT_LIST));
     if (qgc_node_word(ex->node, "coordinates") == HALF_PIXEL_SYMMETRIC)
         export_need(ex, 19);
     for (int i = 0; i < EXPORT_MAX_ATTRS; i++)
