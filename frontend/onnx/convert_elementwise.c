@@ -126,8 +126,8 @@ static qgc_value *as_scalar(onnx_import *im, qgc_value *value)
 
 qgc_result convert_clip(onnx_import *im)
 {
-    qgc_value *x = onnx_need(im, 0);
-    return clip(im, x, as_scalar(im, onnx_in(im, 1)), as_scalar(im, onnx_in(im, 2)));
+    qgc_value *x = onnx_need(im, 0), *lo = as_scalar(im, onnx_in(im, 1));
+    return clip(im, x, lo, as_scalar(im, onnx_in(im, 2)));
 }
 
 static qgc_result copy_content(onnx_import *im, qgc_value *from, qgc_value *to)

@@ -262,8 +262,9 @@ static qgc_result write_model(onnx_export *ex, Onnx__GraphProto *graph, const ch
 
 /* ---- the whole ---- */
 
-static void start(onnx_export *ex, export_frame *frame, const qgc_func *func, int version)
+static void start(onnx_export *ex, const qgc_func *func, int version)
 {
+    export_frame *frame = QGC_NEW(ex->arena, export_frame);
     *frame = (export_frame){.func = func, .prefix = "", .values = {.arena = ex->arena}};
     *ex = (onnx_export){.context = ex->context,
                         .module = ex->module,
@@ -281,11 +282,10 @@ static void start(onnx_export *ex, export_frame *frame, const qgc_func *func, in
 static qgc_result export_func(onnx_export *ex, const qgc_func *func, const char *path)
 {
     Onnx__GraphProto graph;
-    export_frame frame;
     int version = EXPORT_OLDEST;
     do {
         onnx__graph_proto__init(&graph);
-        start(ex, &frame, func, version);
+        start(ex, func, version);
         write_graph(ex, func, &graph);
         version = ex->needed;
     } while (!ex->num_refused && version > ex->version);

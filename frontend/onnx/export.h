@@ -129,7 +129,8 @@ const char *export_reshape(onnx_export *ex, const char *value, const int64_t *sh
         __VA_ARGS__                                                                                \
     }
 #define EXPORT_NODE(ex, op, ...) export_begin((ex), (op), EXPORT_INPUTS(__VA_ARGS__))
-/* A node without attributes that gives a value between. */
+/* A node without attributes that gives a value between. Of its inputs one at most may append nodes
+ * or constants of its own: C does not say in which order they are evaluated. */
 #define EXPORT_OP(ex, op, ...) export_result((ex), EXPORT_NODE((ex), (op), __VA_ARGS__))
 
 /* ---- constants ---- */

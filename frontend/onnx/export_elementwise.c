@@ -73,6 +73,8 @@ void export_reduce(onnx_export *ex)
          is_noop = qgc_node_flag(ex->node, flags[1].from);
     if (!is_sum && (export_in(ex, 1) || is_noop))
         export_need(ex, 18);
+    if (export_in_type(ex, 0)->dtype == QGC_DTYPE_BOOL)
+        export_need(ex, 20);
     bool as_input = is_sum || ex->version >= 18;
     bool is_empty = axes->kind == QGC_ATTR_INTS && !axes->num;
     const char *list = as_input && !is_empty ? export_list_of(ex, "axes", 1, EXPORT_LIST) : NULL;

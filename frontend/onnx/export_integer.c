@@ -1,7 +1,7 @@
 /* To ONNX: what lowering makes. Products are ConvInteger and MatMulInteger; `requantize` is its
  * formula in f32 steps, with QuantizeLinear of scale 1 for the rounding and the bounds. */
 #include "frontend/onnx/export.h"
-#include "runtime/quant.h"
+#include "ir/quant_spec.h"
 
 /* ---- products ---- */
 

@@ -186,7 +186,8 @@ void export_adaptive_pool(onnx_export *ex)
     }
     for (uint32_t i = 0; i < num; i++) {
         int64_t out = qgc_node_int_at(ex->node, "output_size", i);
-        if (!qgc_dim_is_number(x->dims[i + 2]) || x->dims[i + 2].value % out)
+        qgc_dim size = x->dims[i + 2];
+        if (!qgc_dim_is_number(size) || !size.value || size.value % out)
             export_refuse(ex, "ONNX has windows of one size only: dimension %u does not divide",
                           i + 2);
         kernel[i] = x->dims[i + 2].value / out;
@@ -239,6 +240,8 @@ void export_layer_norm(onnx_export *ex)
     const qgc_type *x = export_in_type(ex, 0);
     int64_t axis = qgc_node_int(ex->node, "axis");
     axis += axis < 0 ? x->rank : 0;
+    if (x->dtype == QGC_DTYPE_F64 && ex->node->num_results > 1)
+        export_refuse(ex, "ONNX has mean and deviation of f64 in f32 only");
     const char *scale = or_fill(ex, 1, "scale", 1, x->dims + axis, (uint32_t)(x->rank - axis));
     onnx_node *node =
         EXPORT_NODE(ex, "LayerNormalization", export_in(ex, 0), scale, export_in(ex, 2));

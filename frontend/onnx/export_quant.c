@@ -103,8 +103,8 @@ static const char *clip_floats(onnx_export *ex, const char *x, qgc_int_range ran
         return x;
     }
     float lo = (float)(range.lo - zero) * scale, hi = (float)(range.hi - zero) * scale;
-    return EXPORT_OP(ex, "Clip", x, export_scalar(ex, "lo", QGC_DTYPE_F32, (double)lo),
-                     export_scalar(ex, "hi", QGC_DTYPE_F32, (double)hi));
+    const char *least = export_scalar(ex, "lo", QGC_DTYPE_F32, (double)lo);
+    return EXPORT_OP(ex, "Clip", x, least, export_scalar(ex, "hi", QGC_DTYPE_F32, (double)hi));
 }
 
 /* The node that gives the integers; its output is still to be named. */
@@ -122,9 +122,8 @@ static onnx_node *quantize(onnx_export *ex, const char *scale, const char *zero,
     set_axis(ex, node);
     if (!is_narrow || !is_byte)
         return node;
-    return EXPORT_NODE(ex, "Clip", export_result(ex, node),
-                       export_scalar(ex, "lo", dtype, range.lo),
-                       export_scalar(ex, "hi", dtype, range.hi));
+    const char *all = export_result(ex, node), *lo = export_scalar(ex, "lo", dtype, range.lo);
+    return EXPORT_NODE(ex, "Clip", all, lo, export_scalar(ex, "hi", dtype, range.hi));
 }
 
 static void dequantize(onnx_export *ex, const char *q, const char *scale, const char *zero)
@@ -195,15 +194,16 @@ static const char *bound(onnx_export *ex, const char *reduce, const char *choose
 {
     onnx_node *node = EXPORT_NODE(ex, reduce, export_in(ex, 0));
     export_set_int(ex, node, "keepdims", 0);
-    return EXPORT_OP(ex, choose, export_result(ex, node), f32(ex, "zero", 0));
+    const char *extreme = export_result(ex, node);
+    return EXPORT_OP(ex, choose, extreme, f32(ex, "zero", 0));
 }
 
 static void choose_symmetric(onnx_export *ex, const qgc_quant_spec *spec, const char *eps)
 {
     double half = ((double)spec->range.hi - spec->range.lo) / 2;
     double middle = (double)((spec->range.lo + (int64_t)spec->range.hi + 1) >> 1);
-    const char *largest = EXPORT_OP(ex, "Max", EXPORT_OP(ex, "Neg", bound(ex, "ReduceMin", "Min")),
-                                    bound(ex, "ReduceMax", "Max"));
+    const char *lo = bound(ex, "ReduceMin", "Min"), *hi = bound(ex, "ReduceMax", "Max");
+    const char *largest = EXPORT_OP(ex, "Max", EXPORT_OP(ex, "Neg", lo), hi);
     const char *scale = EXPORT_OP(ex, "Div", largest, f32(ex, "half", half));
     export_bind(ex, EXPORT_NODE(ex, "Max", scale, eps), 0);
     export_bind(ex, EXPORT_NODE(ex, "Identity", export_scalar(ex, "zero", QGC_DTYPE_I32, middle)),
@@ -214,13 +214,13 @@ static void choose_affine(onnx_export *ex, const qgc_quant_spec *spec, const cha
 {
     double qmin = spec->range.lo, qmax = spec->range.hi;
     const char *lo = bound(ex, "ReduceMin", "Min"), *hi = bound(ex, "ReduceMax", "Max");
-    const char *scale =
-        EXPORT_OP(ex, "Div", EXPORT_OP(ex, "Sub", hi, lo), f32(ex, "steps", qmax - qmin));
+    const char *width = EXPORT_OP(ex, "Sub", hi, lo);
+    const char *scale = EXPORT_OP(ex, "Div", width, f32(ex, "steps", qmax - qmin));
     export_bind(ex, EXPORT_NODE(ex, "Max", scale, eps), 0);
     const char *steps = EXPORT_OP(ex, "Round", EXPORT_OP(ex, "Div", lo, export_out(ex, 0)));
     const char *least = f32(ex, "qmin", qmin);
-    const char *zero =
-        EXPORT_OP(ex, "Clip", EXPORT_OP(ex, "Sub", least, steps), least, f32(ex, "qmax", qmax));
+    const char *zero = EXPORT_OP(ex, "Sub", least, steps);
+    zero = EXPORT_OP(ex, "Clip", zero, least, f32(ex, "qmax", qmax));
     onnx_node *cast = EXPORT_NODE(ex, "Cast", zero);
     export_set_int(ex, cast, "to", export_dtype_code(QGC_DTYPE_I32));
     export_bind(ex, cast, 1);

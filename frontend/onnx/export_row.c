@@ -56,9 +56,8 @@ const char *export_list_of(onnx_export *ex, const char *name, uint32_t index, ex
 static const char *input(onnx_export *ex, uint32_t index)
 {
     const export_row *row = ex->row;
-    const export_list *list = index < QGC_MAX_OPERANDS ? &row->lists[index] : NULL;
-    if (list && list->shape)
-        return export_list_of(ex, list->attr, index, list->shape);
+    if (index < QGC_MAX_OPERANDS && row->lists[index].shape)
+        return export_list_of(ex, row->lists[index].attr, index, row->lists[index].shape);
     return index < 32 && row->wide >> index & 1 ? as_i64(ex, index) : export_in(ex, index);
 }
 

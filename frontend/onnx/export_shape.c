@@ -161,6 +161,16 @@ void export_transpose(onnx_export *ex)
     export_end(ex, node);
 }
 
+/* An empty list means no dimension here, and every one to ONNX Runtime. */
+void export_squeeze(onnx_export *ex)
+{
+    const qgc_attr *axes = export_attribute(ex, "axes");
+    if (axes->kind == QGC_ATTR_INTS && !axes->num)
+        export_end(ex, EXPORT_NODE(ex, "Identity", export_in(ex, 0)));
+    else
+        export_convert_row(ex);
+}
+
 /* The sizes of the results, where all are known. */
 static const char *known_sizes(onnx_export *ex)
 {
@@ -239,6 +249,8 @@ void export_one_hot(onnx_export *ex)
 {
     static const float off_on[] = {0, 1};
     const char *values = export_in(ex, 2);
+    if (!export_in_type(ex, 0)->rank)
+        export_refuse(ex, "ONNX wants indices of rank 1 or more");
     if (!values)
         values = export_floats(ex, "values", off_on, 2);
     onnx_node *node = EXPORT_NODE(ex, "OneHot", export_in(ex, 0),
@@ -290,9 +302,9 @@ void export_resize(onnx_export *ex)
 {
     enum { HALF_PIXEL_SYMMETRIC = 2 };
     const qgc_attr *axes = export_attribute(ex, "axes");
-    onnx_node *node =
-        EXPORT_NODE(ex, "Resize", export_in(ex, 0), floats_of(ex, "roi", 1),
-                    floats_of(ex, "scales", 2), export_list_of(ex, "sizes", 3, EXPORT_LIST));
+    const char *roi = floats_of(ex, "roi", 1), *scales = floats_of(ex, "scales", 2);
+    const char *sizes = export_list_of(ex, "sizes", 3, EXPORT_LIST);
+    onnx_node *node = EXPORT_NODE(ex, "Resize", export_in(ex, 0), roi, scales, sizes);
     if (qgc_node_word(ex->node, "coordinates") == HALF_PIXEL_SYMMETRIC)
         export_need(ex, 19);
     for (int i = 0; i < EXPORT_MAX_ATTRS; i++)
@@ -301,5 +313,19 @@ void export_resize(onnx_export *ex)
         export_need(ex, 18);
         export_set_ints(ex, node, "axes", axes->ints, axes->num);
     }
+    export_end(ex, node);
+}
+
+/* ---- sampling ---- */
+
+/* The modes were renamed in opset 20. */
+void export_grid_sample(onnx_export *ex)
+{
+    static const char *const modes[][2] = {
+        {"bilinear", "linear"}, {"nearest", "nearest"}, {"bicubic", "cubic"}};
+    onnx_node *node = EXPORT_NODE(ex, "GridSample", export_in(ex, 0), export_in(ex, 1));
+    export_set_text(ex, node, "mode", modes[qgc_node_word(ex->node, "mode")][ex->version >= 20]);
+    export_map(ex, node, &ex->row->attrs[0]);
+    export_map(ex, node, &ex->row->attrs[1]);
     export_end(ex, node);
 }
