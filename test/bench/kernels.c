@@ -56,8 +56,8 @@ static double seconds(void)
     CHAIN(r, "2")                                                                                  \
     CHAIN(r, "3")                                                                                  \
     CHAIN(r, "4")                                                                                  \
-    CHAIN(r, "5") CHAIN(r, "6") CHAIN(r, "7") CHAIN(r, "8") CHAIN(r, "9") CHAIN(r, "10")           \
-        CHAIN(r, "11")
+    CHAIN(r, "5")                                                                                  \
+    CHAIN(r, "6") CHAIN(r, "7") CHAIN(r, "8") CHAIN(r, "9") CHAIN(r, "10") CHAIN(r, "11")
 
 /* Twelve independent sums in registers. */
 static void peak512(int64_t count)
