@@ -207,4 +207,34 @@ typedef struct qgc_fused_kernel {
     qgc_fused_step steps[QGC_FUSED_MAX_STEPS];
 } qgc_fused_kernel;
 
+/* Float convolution, linear, matmul: one fma chain per output, from the bias (or +0) over the taps
+ * in bounds, in the order kernel row, kernel column, channel. A linear is a row of pixels. */
+typedef struct qgc_chain_kernel {
+    qgc_kernel base; /* units: rows of the result, of all images */
+    int64_t images, out_h, out_w, out_c;
+    int64_t channels; /* of each tap; depthwise: 1, output channel c reads input channel c */
+    int64_t kernel_h, kernel_w;
+    int64_t inner_first, inner_last; /* columns whose taps are all in bounds */
+    qgc_pixels in, out;              /* in: first taps of the outputs, perhaps out of bounds */
+    int64_t tap_row, tap_column;     /* bytes, from tap to tap */
+    bool is_depthwise;
+    bool has_bias;
+    bool w_is_input;       /* the second input, else a constant padded to whole vectors */
+    int64_t w_row;         /* bytes, from channel to channel of weights [tap][channel][output] */
+    int64_t w_image;       /* bytes, from the weights of one image to the next one's */
+    uint32_t tile_vectors; /* per pixel */
+    uint32_t tile_pixels;
+} qgc_chain_kernel;
+
+/* Its constants. FIRST, END: i64, the taps in bounds of each output row and column. */
+enum {
+    QGC_CHAIN_WEIGHTS,
+    QGC_CHAIN_BIAS, /* f32, padded to whole vectors */
+    QGC_CHAIN_ROW_FIRST,
+    QGC_CHAIN_ROW_END,
+    QGC_CHAIN_COLUMN_FIRST,
+    QGC_CHAIN_COLUMN_END,
+    QGC_CHAIN_NUM_CONSTANTS
+};
+
 #endif

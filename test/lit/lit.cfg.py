@@ -1,6 +1,7 @@
 # The lit suite. Run it on a build: ninja -C build/X check-lit, or lit.py build/X/test/lit.
 # RUN lines use qgc, FileCheck, not and count by name; they are found through PATH.
 import os
+import subprocess
 
 import lit.formats
 
@@ -31,3 +32,10 @@ config.substitutions.append(("%source_dir", config.qgc_source_dir))
 
 for sanitizer in filter(None, config.qgc_sanitize.split("-")):
     config.available_features.add(sanitizer)
+
+# "cpu-LEVEL" for each level that the host has; the others end in " (not here)".
+version = subprocess.check_output([os.path.join(config.qgc_build_dir, "qgc"), "--version"], text=True)
+for line in version.splitlines():
+    if line.startswith("cpu levels:"):
+        names = line.split(":")[1].replace(" (not here)", "!").split()
+        config.available_features.update(f"cpu-{name}" for name in names if not name.endswith("!"))

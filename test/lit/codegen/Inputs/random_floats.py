@@ -5,7 +5,7 @@ usage: random_floats.py WORK_FILE FAMILY SEED COUNT"""
 import random
 import sys
 
-from random_graphs import RANGE, Graph, choice, compare, literal, randint, zero_point
+from random_graphs import RANGE, Graph, choice, compare, literal, randint, window, zero_point
 
 SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1.0", "-1.0", "0.5", "-2.5", "1e-40", "-3e-45", "3.4e38", "1.17549435e-38",
            "88.72284", "-87.33655", "-103.98", "0.875", "0.75", "104.5", "-120.5", "3.92", "8388609.0"]
@@ -132,13 +132,79 @@ def elementwise():
     return g
 
 
-FAMILIES = {"elementwise": [elementwise]}
+def finish(g, y, shape):
+    """Now and then a function behind it, which reads it as it lies."""
+    if random.random() < 0.5:
+        y = g.add(f"{choice(['hardswish', 'relu', 'tanh'])} {y}", "f32", shape)
+    g.result(y, "f32", shape)
+
+
+def maybe_bias(g, channels):
+    return ", " + float_const(g, [channels]) if random.random() < 0.6 else ""
+
+
+def conv():
+    g = Graph()
+    rank, n = choice([1, 2, 2, 2]), choice([1, 1, 2])
+    c, o = choice([1, 2, 3, 4, 5, 8, 17]), choice([1, 3, 8, 16, 17, 40, 65])
+    depthwise = random.random() < 0.3
+    kernel = [choice([1, 2, 3, 5]), choice([1, 3, 4])][2 - rank :]
+    size, out, attrs = window(rank, kernel, (1, 2, 3))
+    # Each output meets some input.
+    pads = [int(v) for v in attrs.split("padding = [")[1].split("]")[0].split(",")]
+    strides = [int(v) for v in attrs.split("stride = [")[1].split("]")[0].split(",")]
+    dilations = [int(v) for v in attrs.split("dilation = [")[1].split("]")[0].split(",")]
+    for d in range(rank):
+        for i in range(out[d]):
+            taps = [i * strides[d] - pads[d] + k * dilations[d] for k in range(kernel[d])]
+            if not any(0 <= t < size[d] for t in taps):
+                return conv()
+    if depthwise:
+        c = o if o > 1 else 2
+        o, w_shape, attrs = c, [c, 1, *kernel], attrs + f"groups = {c}"
+    else:
+        w_shape, attrs = [o, c, *kernel], attrs + "groups = 1"
+    shape = [n, o, *out]
+    x = float_const(g, [n, c, *size])
+    w = float_const(g, w_shape)
+    y = g.add(f"conv{rank}d {x}, {w}{maybe_bias(g, o)} {{{attrs}}}", "f32", shape)
+    finish(g, y, shape)
+    return g
+
+
+def linear():
+    g = Graph()
+    lead, k, o = choice([[1], [5], [13], [2, 3]]), choice([1, 3, 4, 6, 17, 64, 130]), choice([1, 7, 16, 33, 70])
+    x = float_const(g, [*lead, k])
+    y = g.add(f"linear {x}, {float_const(g, [o, k])}{maybe_bias(g, o)}", "f32", [*lead, o])
+    finish(g, y, [*lead, o])
+    return g
+
+
+def matmul():
+    g = Graph()
+    rows, k, o = choice([1, 2, 5, 13]), choice([1, 3, 4, 6, 17, 64]), choice([1, 7, 16, 33, 70])
+    batch = choice([[], [3], [2, 3]])
+    a_batch, b_batch = choice([(batch, batch), (batch, []), ([], batch), (batch, [1] * len(batch))])
+    a, b = float_const(g, [*a_batch, rows, k]), float_const(g, [*b_batch, k, o])
+    if random.random() < 0.5:
+        b = g.add(f"tanh {b}", "f32", [*b_batch, k, o])
+    finish(g, g.add(f"matmul {a}, {b}", "f32", [*batch, rows, o]), [*batch, rows, o])
+    return g
+
+
+FAMILIES = {"elementwise": [elementwise], "products": [conv, conv, linear, matmul]}
+
+
+def kept(level, step):
+    """Chains need fused multiply-add."""
+    return level == "x86-64" and step.endswith("// the CPU level has no fused multiply-add")
 
 
 def main():
     family, seed, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     random.seed(seed)
-    compare([choice(FAMILIES[family])() for _ in range(count)])
+    compare([choice(FAMILIES[family])() for _ in range(count)], kept)
 
 
 main()
