@@ -58,19 +58,20 @@ static void write_call(onnx_export *ex)
     const qgc_node *call = ex->node;
     const qgc_attr *callee = qgc_node_attr(call, "callee");
     export_frame *outer = ex->frame;
-    export_frame inner = {.func = qgc_module_find_func(ex->module, callee->name),
-                          .outer = outer,
-                          .prefix = results_prefix(ex),
-                          .values = {.arena = ex->arena}};
+    export_frame *inner = QGC_NEW(ex->arena, export_frame);
+    *inner = (export_frame){.func = qgc_module_find_func(ex->module, callee->name),
+                            .outer = outer,
+                            .prefix = results_prefix(ex),
+                            .values = {.arena = ex->arena}};
     for (uint32_t i = 0; i < call->num_results; i++)
         export_out(ex, i);
-    for (uint32_t i = 0; i < inner.func->num_params; i++)
-        *qgc_map_at(&inner.values, &inner.func->params[i]) = (void *)export_in(ex, i);
-    name_results(outer, &inner, call);
-    write_func(ex, &inner);
+    for (uint32_t i = 0; i < inner->func->num_params; i++)
+        *qgc_map_at(&inner->values, &inner->func->params[i]) = (void *)export_in(ex, i);
+    name_results(outer, inner, call);
+    write_func(ex, inner);
     for (uint32_t i = 0; i < call->num_results; i++) {
-        ex->frame = &inner;
-        const char *given = export_name(ex, qgc_node_operand(inner.func->last, i));
+        ex->frame = inner;
+        const char *given = export_name(ex, qgc_node_operand(inner->func->last, i));
         ex->frame = outer;
         ex->node = call;
         if (given != export_out(ex, i))
