@@ -20,6 +20,8 @@ __attribute__((noinline)) static void leak(int n)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "--version")) /* the configuration asks for the CPU levels */
+        return 0;
     volatile int big = 0x7fffffff;
     char *memory = malloc(10);
     memset(memory, argc, 10);
