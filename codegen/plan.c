@@ -242,7 +242,10 @@ void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size)
     size_t bytes;
     QGC_ASSERT(qgc_checked_mul(num, size, &bytes), "%zu * %zu constants", num, size);
     uintptr_t address = (uintptr_t)qgc_arena_alloc(&p->plan->arena, bytes + QGC_VECTOR_BYTES);
-    return (void *)((address + QGC_VECTOR_BYTES - 1) / QGC_VECTOR_BYTES * QGC_VECTOR_BYTES);
+    address = (address + QGC_VECTOR_BYTES - 1) / QGC_VECTOR_BYTES * QGC_VECTOR_BYTES;
+    qgc_plan_constant constant = {(const void *)address, bytes};
+    qgc_vec_push(&p->plan->arena, &p->plan->constants, constant);
+    return (void *)address;
 }
 
 void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why)

@@ -49,9 +49,16 @@ typedef struct qgc_step {
     const char *why;          /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;
 
+/* What a kernel's constant is: 64-byte aligned, in the plan's arena. */
+typedef struct qgc_plan_constant {
+    const void *data;
+    size_t bytes;
+} qgc_plan_constant;
+
 typedef struct qgc_plan {
     const qgc_func *func;
     qgc_arena arena;
+    QGC_VEC(qgc_plan_constant) constants; /* of all kernels */
     QGC_VEC(qgc_step *) steps;
     QGC_VEC(qgc_buffer *) buffers;
     qgc_buffer **params;  /* PLAIN */
@@ -65,6 +72,8 @@ void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape);
 /* What the planner has to know of the machine. */
 typedef struct qgc_plan_target {
     uint32_t lanes, registers; /* as qgc_level */
+    bool has_fma;
+    bool has_signed_dot; /* dot products take activations less 128: sums start with 128 * weights */
 } qgc_plan_target;
 
 /* NULL: reported (a dimension is no number, sizes overflow). */

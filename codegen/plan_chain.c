@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { X, W, BIAS, FMA_LANES = 8 };
+enum { X, W, BIAS };
 
 static bool is_f32(const qgc_value *value)
 {
@@ -26,7 +26,7 @@ static const char *match(const qgc_planner *p, const qgc_node *node)
     const qgc_value *bias = node->num_operands > BIAS ? node->operands[BIAS].value : NULL;
     if (!is_f32(node->operands[X].value))
         return "it is not f32";
-    if (p->target->lanes < FMA_LANES)
+    if (!p->target->has_fma)
         return "the CPU level has no fused multiply-add";
     if (is_empty(node->operands[X].value->type) || is_empty(node->operands[W].value->type) ||
         is_empty(node->results[0].type))

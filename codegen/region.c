@@ -19,19 +19,6 @@ static qgc_context *context_of(const qgc_region *region)
 
 /* ---- compiling ---- */
 
-static void emit_all(qgc_emitter *e, const qgc_plan *plan)
-{
-    static qgc_emit_fn *const emitters[] = {
-#define QGC_KERNEL(id, name, planner, emitter) emitter,
-#include "codegen/kernels.def"
-    };
-    for (size_t i = 0; i < plan->steps.size; i++) {
-        const qgc_kernel *kernel = plan->steps.data[i]->kernel;
-        if (kernel)
-            emitters[kernel->kind](e, kernel);
-    }
-}
-
 static qgc_result find_all(qgc_region *region)
 {
     const qgc_plan *plan = region->plan;
@@ -50,8 +37,8 @@ static qgc_result compile_kernels(qgc_region *region, const qgc_level *level)
     qgc_emitter e;
     QGC_TRY(qgc_jit_create(&context_of(region)->diag, level, &region->jit));
     qgc_jit_begin(region->jit, region->plan->func->name->data, &e);
-    emit_all(&e, region->plan);
-    QGC_TRY(qgc_jit_add(region->jit, &e, "function(early-cse,instcombine<no-verify-fixpoint>)"));
+    qgc_emit_kernels(&e, region->plan, NULL);
+    QGC_TRY(qgc_jit_add(region->jit, &e, QGC_EMIT_PASSES));
     return find_all(region);
 }
 
@@ -66,7 +53,7 @@ static qgc_result compile(qgc_region *region, const qgc_level *level)
 
 qgc_result qgc_region_compile(const qgc_func *func, const qgc_level *level, qgc_region **out)
 {
-    qgc_plan_target target = {level->lanes, level->registers};
+    qgc_plan_target target = qgc_level_target(level);
     qgc_plan *plan = qgc_plan_create(func, &target);
     if (!plan)
         return QGC_FAILED;

@@ -159,3 +159,18 @@ LLVMValueRef qgc_emit_argument(qgc_emitter *e, LLVMValueRef array, uint32_t inde
     LLVMValueRef at = qgc_emit_at_const(e, array, (int64_t)(index * sizeof(void *)));
     return qgc_emit_load(e, e->ptr, at, sizeof(void *));
 }
+
+void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_functions)
+{
+    static qgc_emit_fn *const emitters[] = {
+#define QGC_KERNEL(id, name, planner, emitter) emitter,
+#include "codegen/kernels.def"
+    };
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        const qgc_kernel *kernel = plan->steps.data[i]->kernel;
+        if (kernel)
+            emitters[kernel->kind](e, kernel);
+        if (out_functions)
+            out_functions[i] = kernel ? e->function : NULL;
+    }
+}

@@ -4,6 +4,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/llvm/level.h"
+#include "codegen/plan.h"
 
 #include <llvm-c/Core.h>
 
@@ -107,5 +108,11 @@ bool qgc_pixels_are_flat(const qgc_emit_image *map, const qgc_pixels *pixels);
 typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);
 #define QGC_KERNEL(id, name, planner, emitter) qgc_emit_fn emitter;
 #include "codegen/kernels.def"
+
+/* The functions of all kernels of a plan. |out_functions|: one per step, NULL where it has no
+ * kernel; may be NULL. */
+void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_functions);
+/* The passes that the emitted IR wants. */
+#define QGC_EMIT_PASSES "function(early-cse,instcombine<no-verify-fixpoint>)"
 
 #endif

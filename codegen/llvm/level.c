@@ -1,12 +1,25 @@
 #include "codegen/llvm/level.h"
 
+#define X86_64 QGC_ARCH_X86_64, "x86_64-pc-linux-gnu"
+
+/* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, dot product */
 static const qgc_level levels[] = {
-    {"x86-64", "x86-64", "", 4, 16, QGC_DOT_WIDEN},
-    {"x86-64-v3", "x86-64-v3", "", 8, 16, QGC_DOT_WIDEN},
-    {"x86-64-v3-vnni", "x86-64-v3", "+avxvnni", 8, 16, QGC_DOT_VNNI256},
-    {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 32, QGC_DOT_WIDEN},
-    {"x86-64-v4-vnni", "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, QGC_DOT_VNNI512},
+    {"x86-64", X86_64, "x86-64", "", 4, 16, false, QGC_DOT_WIDEN},
+    {"x86-64-v3", X86_64, "x86-64-v3", "", 8, 16, true, QGC_DOT_WIDEN},
+    {"x86-64-v3-vnni", X86_64, "x86-64-v3", "+avxvnni", 8, 16, true, QGC_DOT_VNNI256},
+    {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, QGC_DOT_WIDEN},
+    {"x86-64-v4-vnni", X86_64, "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, true,
+     QGC_DOT_VNNI512},
 };
+
+qgc_plan_target qgc_level_target(const qgc_level *level)
+{
+    return (qgc_plan_target){.lanes = level->lanes,
+                             .registers = level->registers,
+                             .has_fma = level->has_fma,
+                             .has_signed_dot =
+                                 level->dot == QGC_DOT_SMULL || level->dot == QGC_DOT_SDOT};
+}
 
 const qgc_level *qgc_level_at(size_t index)
 {

@@ -1,0 +1,145 @@
+#include "codegen/llvm/object.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+struct qgc_object {
+    qgc_diag *diag;
+    const qgc_level *level;
+    LLVMContextRef context;
+    LLVMTargetMachineRef machine;
+    qgc_emitter emitter;
+    bool is_finished;
+};
+
+/* Takes |message| over. */
+static qgc_result failed(qgc_object *object, char *message)
+{
+    qgc_report(object->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED, "LLVM: %s", message);
+    LLVMDisposeMessage(message);
+    return QGC_FAILED;
+}
+
+static void initialize_targets(void)
+{
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+}
+
+static qgc_result create_machine(qgc_object *object)
+{
+    const qgc_level *level = object->level;
+    LLVMTargetRef target;
+    char *message = NULL;
+    initialize_targets();
+    if (LLVMGetTargetFromTriple(level->triple, &target, &message))
+        return failed(object, message);
+    object->machine =
+        LLVMCreateTargetMachine(target, level->triple, level->llvm_cpu, level->features,
+                                LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    return object->machine ? QGC_OK
+                           : qgc_report(object->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED,
+                                        "LLVM: no machine for %s", level->triple);
+}
+
+static void begin_module(qgc_object *object, const char *name)
+{
+    object->context = LLVMContextCreate();
+    qgc_emitter_init(&object->emitter, object->context, name, object->level);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(object->machine);
+    LLVMSetModuleDataLayout(object->emitter.module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(object->emitter.module, object->level->triple);
+}
+
+qgc_result qgc_object_create(qgc_diag *diag, const qgc_level *level, const char *name,
+                             qgc_object **out)
+{
+    qgc_object *object = QGC_NEW(diag->arena, qgc_object);
+    object->diag = diag;
+    object->level = level;
+    QGC_TRY(create_machine(object));
+    begin_module(object, name);
+    *out = object;
+    return QGC_OK;
+}
+
+void qgc_object_destroy(qgc_object *object)
+{
+    if (!object)
+        return;
+    if (!object->is_finished)
+        qgc_emitter_finish(&object->emitter);
+    LLVMDisposeModule(object->emitter.module);
+    LLVMContextDispose(object->context);
+    LLVMDisposeTargetMachine(object->machine);
+}
+
+qgc_emitter *qgc_object_emitter(qgc_object *object)
+{
+    return &object->emitter;
+}
+
+static qgc_result optimize(qgc_object *object, const char *passes)
+{
+    if (!passes[0])
+        return QGC_OK;
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(object->emitter.module, passes, object->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return QGC_OK;
+    char *message = LLVMGetErrorMessage(error);
+    qgc_report(object->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED, "LLVM: %s", message);
+    LLVMDisposeErrorMessage(message);
+    return QGC_FAILED;
+}
+
+qgc_result qgc_object_finish(qgc_object *object, const char *passes)
+{
+    char *message = NULL;
+    qgc_emitter_finish(&object->emitter);
+    object->is_finished = true;
+    if (LLVMVerifyModule(object->emitter.module, LLVMReturnStatusAction, &message))
+        return failed(object, message);
+    LLVMDisposeMessage(message);
+    return optimize(object, passes);
+}
+
+/* Code generation changes the module: it gets a copy, so that every format comes out the same. */
+static qgc_result generate(qgc_object *object, LLVMCodeGenFileType type, qgc_arena *arena,
+                           qgc_str *out)
+{
+    LLVMModuleRef copy = LLVMCloneModule(object->emitter.module);
+    LLVMMemoryBufferRef buffer = NULL;
+    char *message = NULL;
+    bool has_failed =
+        LLVMTargetMachineEmitToMemoryBuffer(object->machine, copy, type, &message, &buffer);
+    LLVMDisposeModule(copy);
+    if (has_failed)
+        return failed(object, message);
+    qgc_str bytes = {LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer)};
+    *out = (qgc_str){qgc_arena_strdup(arena, bytes), bytes.size};
+    LLVMDisposeMemoryBuffer(buffer);
+    return QGC_OK;
+}
+
+qgc_result qgc_object_write(qgc_object *object, qgc_object_format format, qgc_arena *arena,
+                            qgc_str *out)
+{
+    if (format != QGC_OBJECT_IR)
+        return generate(object, format == QGC_OBJECT_CODE ? LLVMObjectFile : LLVMAssemblyFile,
+                        arena, out);
+    char *text = LLVMPrintModuleToString(object->emitter.module);
+    *out = qgc_str_from(qgc_arena_strdup(arena, qgc_str_from(text)));
+    LLVMDisposeMessage(text);
+    return QGC_OK;
+}

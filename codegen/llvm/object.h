@@ -1,0 +1,31 @@
+/* Machine code as bytes: one LLVM module for a level, as an object file, IR or assembly text. The
+ * level need not be one that the host has. */
+#ifndef QGC_CODEGEN_LLVM_OBJECT_H
+#define QGC_CODEGEN_LLVM_OBJECT_H
+
+#include "base/diag.h"
+#include "codegen/llvm/emit.h"
+
+typedef struct qgc_object qgc_object;
+
+typedef enum qgc_object_format {
+    QGC_OBJECT_CODE,     /* relocatable, position independent */
+    QGC_OBJECT_IR,       /* LLVM IR, text */
+    QGC_OBJECT_ASSEMBLY, /* text */
+} qgc_object_format;
+
+/* A module called |name|, empty. Failures are reported (code LLVM_FAILED). */
+qgc_result qgc_object_create(qgc_diag *diag, const qgc_level *level, const char *name,
+                             qgc_object **out);
+/* NULL is fine. */
+void qgc_object_destroy(qgc_object *object);
+
+/* Builds the module, until qgc_object_finish. */
+qgc_emitter *qgc_object_emitter(qgc_object *object);
+/* Verifies the module and runs the passes ("" for none); once, when all is emitted. */
+qgc_result qgc_object_finish(qgc_object *object, const char *passes);
+/* The finished module as bytes, in |arena|. The same module gives the same bytes. */
+qgc_result qgc_object_write(qgc_object *object, qgc_object_format format, qgc_arena *arena,
+                            qgc_str *out);
+
+#endif
