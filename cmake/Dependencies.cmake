@@ -9,7 +9,7 @@ pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 
 add_library(qgc_dependencies INTERFACE)
 target_link_libraries(qgc_dependencies INTERFACE PkgConfig::jansson PkgConfig::libzip
-    PkgConfig::xxhash PkgConfig::protobuf_c PkgConfig::zlib Threads::Threads m)
+    PkgConfig::xxhash PkgConfig::protobuf_c PkgConfig::zlib Threads::Threads ${CMAKE_DL_LIBS} m)
 
 # LLVM's own tools (FileCheck, not, count, lit) come from the same prefix as its libraries.
 find_program(QGC_LLVM_CONFIG NAMES llvm-config-19 llvm-config)

@@ -23,6 +23,7 @@ void qgc_context_destroy(qgc_context *context)
 {
     if (!context)
         return;
+    qgc_plugins_close(&context->plugins);
     qgc_arena arena = context->arena; /* the context lies in its own arena */
     qgc_arena_destroy(&arena);
 }
@@ -47,7 +48,8 @@ bool qgc_context_environment_failed(const qgc_context *context)
 {
     for (size_t i = 0; i < context->diag.list.size; i++) {
         qgc_diag_id id = context->diag.list.data[i].id;
-        if (id == QGC_D_FILE_OPEN || id == QGC_D_FILE_WRITE)
+        if (id == QGC_D_FILE_OPEN || id == QGC_D_FILE_WRITE || id == QGC_D_PLUGIN_LOAD ||
+            id == QGC_D_PLUGIN_VERSION || id == QGC_D_PLUGIN_BAD)
             return true;
     }
     return false;

@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "ir/ops.h"
+#include "ir/plugin.h"
 #include "qgc/context.h"
 
 struct qgc_context {
@@ -15,6 +16,7 @@ struct qgc_context {
     qgc_types types;
     qgc_dims dims;
     qgc_map ops; /* interned mnemonic -> (void *)(opcode + 1) */
+    qgc_plugins plugins;
 };
 
 static inline qgc_name qgc_context_name(qgc_context *context, const char *text)

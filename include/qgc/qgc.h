@@ -10,6 +10,7 @@
 #include "qgc/module.h"
 #include "qgc/onnx.h"
 #include "qgc/pass.h"
+#include "qgc/plugin.h"
 #include "qgc/run.h"
 #include "qgc/stats.h"
 
