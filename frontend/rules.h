@@ -20,6 +20,7 @@ typedef struct qgc_claim {
     qgc_ast_list ports; /* NAMED: text port, children alternatives; CALL: optional part; IDENT */
     qgc_ast_list where; /* IDENT */
     int64_t benefit;    /* 0 where not written */
+    uint32_t pattern;   /* of a target: index of the qgc_backend_pattern that has the row */
     qgc_loc loc;
 } qgc_claim;
 

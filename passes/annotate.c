@@ -5,6 +5,7 @@
 #include "ir/quant_spec.h"
 #include "passes/constants.h"
 #include "passes/quant_points.h"
+#include "passes/targets.h"
 
 #include <string.h>
 
@@ -344,7 +345,7 @@ static bool visit_func(qgc_annotator *a, qgc_func *func)
     return any;
 }
 
-enum { ACT, WEIGHT, BIAS, RULES, TABLE }; /* options */
+enum { ACT, WEIGHT, BIAS, RULES, TABLE, TARGET }; /* options */
 
 static const char *or_default(const char *text, const char *usual)
 {
@@ -360,17 +361,35 @@ static const char *option_rule(const qgc_pass_env *env)
 }
 
 /* The table's own specs where the options say nothing. */
-static const char *option_quantizer(const qgc_pass_env *env)
+static const char *option_quantizer(const qgc_pass_env *env, const char *table)
 {
-    const char *table = env->options[TABLE], *act = env->options[ACT];
+    const char *act = env->options[ACT];
     const char *weight = env->options[WEIGHT], *quote = strstr(table, ".qpat") ? "\"" : "";
     return qgc_arena_printf(env->scratch, "quantizer %s%s%s%s%s%s%s%s%s\n", quote, table, quote,
                             act[0] || weight[0] ? " => " : "", act[0] ? "act " : "", act,
                             act[0] && weight[0] ? ", " : "", weight[0] ? "weight " : "", weight);
 }
 
+/* The quantizer table of the first target that `target` lists, where it has one and nothing else
+ * says what is quantized: its name, else "". */
+static qgc_result target_table(const qgc_pass_env *env, const char **out)
+{
+    const qgc_backend *backend;
+    void *state;
+    const char *list = env->options[TARGET];
+    qgc_str first = {list, strcspn(list, "+")};
+    *out = env->options[TABLE];
+    if (!first.size || *out[0] || env->options[RULES][0] || env->options[BIAS][0])
+        return QGC_OK;
+    const char *name = qgc_arena_strdup(env->scratch, first);
+    QGC_TRY(qgc_target_find(env->context, name, &backend, &state));
+    *out = backend && backend->quantizer ? name : "";
+    return QGC_OK;
+}
+
 static qgc_rule_list *load_rules(const qgc_pass_env *env)
 {
+    const char *table;
     const char *rules = env->options[RULES];
     bool has_table = env->options[TABLE][0];
     bool has_specs = env->options[ACT][0] || env->options[WEIGHT][0] || env->options[BIAS][0];
@@ -385,8 +404,10 @@ static qgc_rule_list *load_rules(const qgc_pass_env *env)
         qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "annotate: %s", fault);
         return NULL;
     }
-    if (has_table)
-        return qgc_rule_list_from(env, option_quantizer(env));
+    if (target_table(env, &table) != QGC_OK)
+        return NULL;
+    if (table[0])
+        return qgc_rule_list_from(env, option_quantizer(env, table));
     if (rules[0])
         return qgc_rule_list_load(env, rules, NULL);
     return has_specs ? qgc_rule_list_from(env, option_rule(env))
@@ -404,6 +425,6 @@ qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
         changed |= visit_func(&a, func);
     if (a.failed)
         return QGC_PASS_FAILED;
-    qgc_rules_warn(a.rules, env);
+    qgc_rules_warn(a.rules, false, env);
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

@@ -173,38 +173,63 @@ static qgc_result check_claim(const qgc_pass_env *env, const qgc_claim *claim)
 
 static const char *target_name(const void *user, size_t i)
 {
-    (void)user;
-    return targets[i].name;
+    return qgc_target_name(user, i);
 }
 
-/* The text of a shipped target. */
-static qgc_result find_target(const qgc_pass_env *env, const char *name, qgc_str *out)
+static qgc_result no_target(const qgc_pass_env *env, const char *name)
 {
-    size_t num = sizeof targets / sizeof *targets;
-    for (size_t i = 0; i < num; i++)
-        if (strcmp(targets[i].name, name) == 0) {
-            *out = (qgc_str){targets[i].text, targets[i].size};
-            return QGC_OK;
-        }
-    return qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE,
-                      "partition: no target named '%s'%s", name,
-                      similar(env->scratch, qgc_str_from(name), target_name, NULL, num));
+    size_t num = 0;
+    while (qgc_target_name(env->context, num))
+        num++;
+    return qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "no target named '%s'%s",
+                      name,
+                      similar(env->scratch, qgc_str_from(name), target_name, env->context, num));
+}
+
+/* Parses and checks rows; they join |out|, as those of |pattern|. */
+static qgc_result load_rows(const qgc_pass_env *env, const char *name, qgc_str text,
+                            uint32_t pattern, qgc_rules *out)
+{
+    uint32_t source = qgc_source_add(&env->context->sources, name, text, 1);
+    const qgc_rules *rows = source ? qgc_parse_patterns(env->context, source) : NULL;
+    qgc_result result = rows ? QGC_OK : QGC_FAILED;
+    for (size_t i = 0; rows && i < rows->claims.size; i++) {
+        qgc_claim claim = rows->claims.data[i];
+        claim.pattern = pattern;
+        if (check_claim(env, &claim) != QGC_OK)
+            result = QGC_FAILED;
+        qgc_vec_push(out->arena, &out->claims, claim);
+    }
+    return result;
+}
+
+static qgc_result load_target(const qgc_pass_env *env, const char *target, qgc_rules *out)
+{
+    const qgc_backend *backend;
+    void *state;
+    const char *name = qgc_arena_printf(env->scratch, "<target %s>", target);
+    qgc_result result = QGC_OK;
+    QGC_TRY(qgc_target_find(env->context, target, &backend, &state));
+    if (!backend)
+        return no_target(env, target);
+    for (size_t i = 0; i < backend->num_patterns; i++) {
+        qgc_str text = qgc_str_from(qgc_backend_pattern_at(backend, i).claims);
+        if (load_rows(env, name, text, (uint32_t)i, out) != QGC_OK)
+            result = QGC_FAILED;
+    }
+    return result;
 }
 
 const qgc_rules *qgc_claims_load(const qgc_pass_env *env, const char *target, const char *file)
 {
     qgc_str text;
-    const char *name = *file ? file : qgc_arena_printf(env->scratch, "<target %s>", target);
-    if ((*file ? qgc_read_file(env->context, file, &text) : find_target(env, target, &text)) !=
-        QGC_OK)
+    qgc_rules *rows = QGC_NEW(&env->context->arena, qgc_rules);
+    rows->arena = &env->context->arena;
+    if (!*file)
+        return load_target(env, target, rows) == QGC_OK ? rows : NULL;
+    if (qgc_read_file(env->context, file, &text) != QGC_OK)
         return NULL;
-    uint32_t source = qgc_source_add(&env->context->sources, name, text, 1);
-    const qgc_rules *rows = source ? qgc_parse_patterns(env->context, source) : NULL;
-    qgc_result result = rows ? QGC_OK : QGC_FAILED;
-    for (size_t i = 0; rows && i < rows->claims.size; i++)
-        if (check_claim(env, &rows->claims.data[i]) != QGC_OK)
-            result = QGC_FAILED;
-    return result == QGC_OK ? rows : NULL;
+    return load_rows(env, file, text, 0, rows) == QGC_OK ? rows : NULL;
 }
 
 /* ---- matching ---- */
@@ -350,4 +375,13 @@ const qgc_claim *qgc_claims_match(const qgc_rules *rows, const qgc_view *view, q
         qgc_why_not(arena, why, QGC_FAULT_NO_ROW, "the target has no row for %s",
                     qgc_node_op(view->op)->mnemonic);
     return best;
+}
+
+bool qgc_claims_view(qgc_node *node, bool takes_floats, qgc_arena *arena, qgc_view *out,
+                     qgc_why *why)
+{
+    if (qgc_view_build(node, arena, out, why))
+        return true;
+    return takes_floats && why->fault == QGC_FAULT_NOT_QUANTIZED &&
+           qgc_view_build_float(node, arena, out, why);
 }

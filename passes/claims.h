@@ -15,6 +15,11 @@ const qgc_rules *qgc_claims_load(const qgc_pass_env *env, const char *target, co
 const qgc_claim *qgc_claims_match(const qgc_rules *rows, const qgc_view *view, qgc_arena *arena,
                                   qgc_why *why);
 
+/* The view of |node| for a target: of an op on quantized values, or, where |takes_floats|, of one
+ * on f32 values that are read as they are. */
+bool qgc_claims_view(qgc_node *node, bool takes_floats, qgc_arena *arena, qgc_view *out,
+                     qgc_why *why);
+
 /* ---- conditions.c ---- */
 
 typedef struct qgc_condition {

@@ -59,6 +59,45 @@ static bool last_axis(const qgc_view *view, qgc_arena *arena, qgc_why *why)
                        (long long)axis, (long long)rank);
 }
 
+static bool scales_known(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    for (uint32_t i = 0; i < view->num_operands; i++) {
+        const qgc_view_operand *x = &view->operands[i];
+        if (x->dequantize && (!x->params.scales || !x->params.zero_points))
+            return qgc_why_not(arena, why, QGC_FAULT_CONDITION,
+                               "the scale of %%%s is computed at run time", x->value->name->data);
+    }
+    return true;
+}
+
+static bool same_shapes(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    const qgc_type *y = view->result->type;
+    for (uint32_t i = 0; i < view->num_operands; i++) {
+        const qgc_type *x = view->operands[i].value->type;
+        bool same = x->rank == y->rank;
+        for (uint32_t d = 0; same && d < y->rank; d++)
+            same = qgc_dim_equal(x->dims[d], y->dims[d]);
+        if (!same)
+            return qgc_why_not(arena, why, QGC_FAULT_CONDITION, "%%%s is %s, the result is %s",
+                               view->operands[i].value->name->data, qgc_type_str(arena, x),
+                               qgc_type_str(arena, y));
+    }
+    return true;
+}
+
+static bool same_parameters(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    const qgc_view_params output = {
+        .num = 1, .scales = &view->output.scale, .zero_points = &view->output.zero_point};
+    for (uint32_t i = 0; i < view->num_operands && view->quantize; i++)
+        if (!qgc_view_same_params(&view->operands[i].params, &output))
+            return qgc_why_not(arena, why, QGC_FAULT_CONDITION,
+                               "%%%s has another scale or zero point than %%%s",
+                               view->operands[i].value->name->data, view->result->name->data);
+    return true;
+}
+
 static const qgc_condition table[] = {
     {"k_fits_i32",
      "no accumulator can overflow: products * max|x - zx| * max|w - zw| < 2^31 (i64 for 16 bits)",
@@ -67,6 +106,10 @@ static const qgc_condition table[] = {
     {"shape_known", "no dimension is symbolic", shape_known},
     {"w_symmetric", "every zero point of w is 0", w_symmetric},
     {"integer", "it is lowered to integer ops, not kept as dequantize, op, quantize", integer},
+    {"scales_known", "no scale or zero point is computed at run time", scales_known},
+    {"same_shapes", "the operands have the shape of the result", same_shapes},
+    {"same_parameters", "scale and zero point of the operands are those of the result",
+     same_parameters},
     {"last_axis", "the op works along the last dimension", last_axis},
 };
 

@@ -5,6 +5,7 @@
 #include "ir/view.h"
 #include "passes/lower.h"
 #include "passes/seams.h"
+#include "passes/targets.h"
 #include "runtime/interp.h"
 #include "runtime/tensor.h"
 
@@ -451,10 +452,13 @@ static void lower_func(qgc_func *func, const qgc_pass_env *env)
     qgc_seams_sweep(func);
 }
 
+enum { ALL };
+
 qgc_pass_status pass_lower_integer(qgc_module *module, const qgc_pass_env *env)
 {
+    bool all = strcmp(env->options[ALL], "true") == 0;
     QGC_EACH_FUNC (func, module)
-        if (func->target)
+        if (func->target && (all || !qgc_target_lowers_itself(env->context, func->target)))
             lower_func(func, env);
     return QGC_PASS_CHANGED;
 }

@@ -5,6 +5,7 @@
 #include "ir/quant_spec.h"
 #include "passes/quantizers.h"
 #include "passes/rules.h"
+#include "passes/targets.h"
 
 #include <string.h>
 
@@ -198,6 +199,12 @@ static bool find_shipped(loader *l, const char *name, qgc_loc loc, qgc_str *out)
             return *out = (qgc_str){quantizers[i].text, quantizers[i].size}, true;
         qgc_text_printf(&known, "%s%s", i ? ", " : "", quantizers[i].name);
     }
+    const qgc_backend *backend = NULL;
+    void *state;
+    if (qgc_target_find(l->env->context, name, &backend, &state) != QGC_OK)
+        return false;
+    if (backend && backend->quantizer)
+        return *out = qgc_str_from(backend->quantizer), true;
     return bad(l, loc, "no quantizer '%s' (known: %s, and files: \"FILE.qpat\")", name, known.data);
 }
 

@@ -245,16 +245,9 @@ static bool read_table(loader *l, const qgc_ast *word, qgc_rule_row *row)
     return bad(l, how ? how->loc : word->loc, "expected `top N` or `ratio R` with R in [0, 1]");
 }
 
-/* NAME or "file", then `op MNEMONIC` and `under "scope"`, each once at most. */
-static bool read_quantizer(loader *l, const qgc_ast *word, qgc_rule_row *row)
+/* `op MNEMONIC` and `under "scope"`, each once at most. */
+static bool read_limits(loader *l, const qgc_ast *next, qgc_rule_row *row)
 {
-    bool is_file = word && word->kind == QGC_AST_STRING;
-    qgc_str name = word ? word->text : (qgc_str){0};
-    if (!word || (!is_file && word->kind != QGC_AST_IDENT))
-        return bad(l, row->loc, "expected the name of a quantizer, or a file in quotes");
-    if (is_file && !read_string(l, word, word->loc, &name))
-        return false;
-    const qgc_ast *next = word->next;
     if (is_word(next, "op")) {
         row->has_op = next->next && qgc_op_find(next->next->text, &row->op);
         if (!row->has_op)
@@ -266,12 +259,29 @@ static bool read_quantizer(loader *l, const qgc_ast *word, qgc_rule_row *row)
             return false;
         next = next->next->next;
     }
+    return at_end(l, next);
+}
+
+static bool read_target(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    return read_string(l, word, row->loc, &row->text) && read_limits(l, word->next, row);
+}
+
+/* NAME or "file", then the limits. */
+static bool read_quantizer(loader *l, const qgc_ast *word, qgc_rule_row *row)
+{
+    bool is_file = word && word->kind == QGC_AST_STRING;
+    qgc_str name = word ? word->text : (qgc_str){0};
+    if (!word || (!is_file && word->kind != QGC_AST_IDENT))
+        return bad(l, row->loc, "expected the name of a quantizer, or a file in quotes");
+    if (is_file && !read_string(l, word, word->loc, &name))
+        return false;
     bool is_relative = is_file && name.size && name.data[0] != '/';
     const char *path = qgc_arena_printf(l->env->scratch, "%s%.*s", is_relative ? l->directory : "",
                                         QGC_STR_ARG(name));
     row->quantizer = qgc_quantizer_load(l->env, path, is_file, word->loc);
     l->list->has_quantizer = true;
-    return row->quantizer && at_end(l, next);
+    return row->quantizer && read_limits(l, word->next, row);
 }
 
 /* `quantizer NAME => act i8`: in place of the table's spec of that name. */
@@ -295,9 +305,10 @@ static bool override_specs(loader *l, const qgc_rule *rule, qgc_rule_row *row)
 
 static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
 {
-    static const char *const names[] = {"all", "op", "name", "value", "table", "quantizer"};
+    static const char *const names[] = {"all",   "op",        "name",  "value",
+                                        "table", "quantizer", "target"};
     int select = 0;
-    while (select <= QGC_SELECT_QUANTIZER && !is_word(word, names[select]))
+    while (select <= QGC_SELECT_TARGET && !is_word(word, names[select]))
         select++;
     row->select = (qgc_rule_select)select;
     switch (row->select) {
@@ -312,8 +323,12 @@ static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
         return read_table(l, word->next, row);
     case QGC_SELECT_QUANTIZER:
         return read_quantizer(l, word->next, row);
+    case QGC_SELECT_TARGET:
+        return read_target(l, word->next, row);
     }
-    return bad(l, word->loc, "'%.*s': expected preset, quantizer, all, op, name, value or table",
+    return bad(l, word->loc,
+               "'%.*s': expected preset, quantizer, target, all, op, name, value or "
+               "table",
                QGC_STR_ARG(word->text));
 }
 
@@ -354,7 +369,10 @@ static bool load_rule(loader *l, const qgc_rule *rule)
     if (!read_selector(l, first, &row))
         return false;
     bool is_quantizer = row.select == QGC_SELECT_QUANTIZER;
-    if ((!is_quantizer || rule->actions.num) && !read_actions(l, rule, &row))
+    bool is_target = row.select == QGC_SELECT_TARGET;
+    if (is_target && rule->actions.num)
+        return bad(l, rule->loc, "a target row has no `=>`");
+    if (!is_target && (!is_quantizer || rule->actions.num) && !read_actions(l, rule, &row))
         return false;
     if (is_quantizer && !override_specs(l, rule, &row))
         return false;

@@ -16,6 +16,7 @@ typedef enum qgc_rule_select {
     QGC_SELECT_TABLE,     /* table "file" top N | ratio R: values, the first of the file */
     QGC_SELECT_QUANTIZER, /* quantizer NAME|"file" [op MNEMONIC] [under "scope"]: what its rows take
                            */
+    QGC_SELECT_TARGET,    /* target "name" [op MNEMONIC] [under "scope"]: of partition */
 } qgc_rule_select;
 
 /* Ports that an action is about. */
@@ -38,10 +39,10 @@ typedef struct qgc_rule_action {
 
 typedef struct qgc_rule_row {
     qgc_rule_select select;
-    qgc_opcode op; /* OP; QUANTIZER where |has_op|: chains with it */
+    qgc_opcode op; /* OP; QUANTIZER, TARGET where |has_op|: chains with it */
     bool has_op;
-    qgc_str text;             /* NAME: prefix, VALUE: name */
-    qgc_str under;            /* OP, QUANTIZER: prefix, or empty */
+    qgc_str text;             /* NAME: prefix, VALUE: name, TARGET: name */
+    qgc_str under;            /* OP, QUANTIZER, TARGET: prefix, or empty */
     qgc_quantizer *quantizer; /* QUANTIZER: its specs are those of this row */
     qgc_interner *values;     /* TABLE: names */
     uint32_t num_actions;
@@ -76,6 +77,9 @@ typedef struct qgc_port_site {
     bool is_question;      /* not counted as a place that rows decide */
 } qgc_port_site;
 
+/* The last `target` row that is about |node|, or NULL. */
+qgc_rule_row *qgc_rules_target(const qgc_rule_list *list, const qgc_node *node);
+
 /* What the rows say about a place. */
 typedef struct qgc_rule_decision {
     bool is_float; /* nothing spoke for it, or a row says float */
@@ -95,7 +99,7 @@ bool qgc_rule_read_spec(const qgc_pass_env *env, const struct qgc_ast *ast, qgc_
 bool qgc_rule_in_scope(const qgc_node *node, qgc_str prefix);
 
 /* Rows that spoke for nothing, and rows that later ones took everything from: warnings. Rows of
- * presets are no one's mistake. */
-void qgc_rules_warn(const qgc_rule_list *list, const qgc_pass_env *env);
+ * presets are no one's mistake. |targets|: only the `target` rows, or only the others. */
+void qgc_rules_warn(const qgc_rule_list *list, bool targets, const qgc_pass_env *env);
 
 #endif

@@ -59,6 +59,8 @@ static bool selects(const qgc_rule_row *row, const qgc_port_site *site)
         return in_table(row->values, site);
     case QGC_SELECT_QUANTIZER:
         return false; /* it has spoken before: site->start */
+    case QGC_SELECT_TARGET:
+        return false; /* of another pass */
     }
     return false;
 }
@@ -159,11 +161,27 @@ qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *sit
     return decision;
 }
 
-void qgc_rules_warn(const qgc_rule_list *list, const qgc_pass_env *env)
+qgc_rule_row *qgc_rules_target(const qgc_rule_list *list, const qgc_node *node)
+{
+    qgc_rule_row *last = NULL;
+    for (size_t r = 0; r < list->rows.size; r++) {
+        qgc_rule_row *row = &list->rows.data[r];
+        if (row->select != QGC_SELECT_TARGET || (row->has_op && row->op != node->op) ||
+            !qgc_rule_in_scope(node, row->under))
+            continue;
+        row->matched++;
+        last = row;
+    }
+    if (last)
+        last->decided++;
+    return last;
+}
+
+void qgc_rules_warn(const qgc_rule_list *list, bool targets, const qgc_pass_env *env)
 {
     for (size_t r = 0; r < list->rows.size; r++) {
         const qgc_rule_row *row = &list->rows.data[r];
-        if (row->preset || row->decided)
+        if (row->preset || row->decided || (row->select == QGC_SELECT_TARGET) != targets)
             continue;
         if (row->matched)
             qgc_report(&env->context->diag, row->loc, QGC_D_SHADOWED_RULE,

@@ -364,3 +364,30 @@ bool qgc_view_build(qgc_node *op, qgc_arena *arena, qgc_view *out, qgc_why *why)
         return false;
     return finish_kind(out, arena, why);
 }
+
+static bool is_float_op(const qgc_view *view)
+{
+    for (uint32_t i = 0; i < view->num_operands; i++)
+        if (view->operands[i].dequantize || view->operands[i].dtype != QGC_DTYPE_F32)
+            return false;
+    return view->num_operands && view->op->results[0].type->dtype == QGC_DTYPE_F32;
+}
+
+bool qgc_view_build_float(qgc_node *op, qgc_arena *arena, qgc_view *out, qgc_why *why)
+{
+    *out = (qgc_view){.op = op};
+    if (qgc_view_is_plumbing(op))
+        return qgc_why_not(arena, why, QGC_FAULT_NOT_AN_OP, "nothing to claim");
+    if (!read_operands(out, arena, why))
+        return false;
+    if (!is_float_op(out))
+        return qgc_why_not(arena, why, QGC_FAULT_NOT_QUANTIZED,
+                           "some operands are quantized, others are not");
+    out->kind = QGC_VIEW_FLOAT;
+    out->nodes = QGC_NEW(arena, qgc_node *);
+    out->nodes[0] = op;
+    out->num_nodes = 1;
+    out->result = &op->results[0];
+    out->dtype = QGC_DTYPE_F32;
+    return !qgc_view_is_product(op->op) || qgc_view_finish_float_product(out, arena, why);
+}

@@ -108,6 +108,10 @@ typedef struct qgc_view {
 /* The view of the island that begins with |op|. Memory in |arena|. */
 bool qgc_view_build(qgc_node *op, qgc_arena *arena, qgc_view *out, qgc_why *why);
 
+/* The same of an op whose data operands and result are all f32 and read as they are: kind FLOAT,
+ * one node, no quantize. */
+bool qgc_view_build_float(qgc_node *op, qgc_arena *arena, qgc_view *out, qgc_why *why);
+
 /* Scale and zero point of quantize or dequantize |node|. */
 bool qgc_view_read_params(const qgc_node *node, qgc_arena *arena, qgc_view_params *out,
                           qgc_why *why);

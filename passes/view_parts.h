@@ -19,5 +19,7 @@ bool qgc_view_is_clip(const qgc_node *node, const qgc_value *x);
 /* In view_product.c. */
 bool qgc_view_is_product(qgc_opcode op);
 bool qgc_view_finish_product(qgc_view *view, qgc_arena *arena, qgc_why *why);
+/* Of f32 operands that are read as they are. */
+bool qgc_view_finish_float_product(qgc_view *view, qgc_arena *arena, qgc_why *why);
 
 #endif

@@ -202,6 +202,11 @@ bool qgc_view_finish_product(qgc_view *view, qgc_arena *arena, qgc_why *why)
            check_scales(view, arena, why) && read_bias(view, arena, why);
 }
 
+bool qgc_view_finish_float_product(qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    return check_sizes(view, arena, why) && read_bias(view, arena, why);
+}
+
 /* ---- accumulators ---- */
 
 static uint64_t distance(int64_t q, int64_t zero_point)

@@ -7,7 +7,7 @@
 /* Before and after the data. */
 static const char PREPARE[] = "infer-shapes,canonicalize,const-fold,dce,fuse,annotate%s,prepare";
 static const char CONVERT[] = "convert%s,dce";
-static const char LOWER[] = "infer-shapes,partition{target=%s},lower-integer,infer-shapes";
+static const char LOWER[] = "infer-shapes,partition%s,lower-integer,infer-shapes";
 
 static qgc_result run_passes(qgc_module *module, const char *pipeline)
 {
@@ -33,7 +33,7 @@ static qgc_result pass_option(invocation *call, const char *option, const char *
 
 static qgc_result run_formatted(qgc_module *module, const char *format, const char *argument)
 {
-    char pipeline[4096];
+    char pipeline[8192];
     const char *gap = strstr(format, "%s");
     snprintf(pipeline, sizeof pipeline, "%.*s%s%s", (int)(gap - format), format, argument, gap + 2);
     return run_passes(module, pipeline);
@@ -45,17 +45,39 @@ static qgc_result save_calibrated(invocation *call, qgc_module *module)
     return path ? qgc_module_save(module, path) : QGC_OK;
 }
 
+/* Rules say what is annotated; else a target may have a table. */
+static qgc_result annotate_option(invocation *call, char *out, size_t size)
+{
+    bool has_rules = get_option(call, "--rules") != NULL;
+    return pass_option(call, has_rules ? "--rules" : "--target", has_rules ? "rules" : "target",
+                       out, size);
+}
+
+static qgc_result lower(invocation *call, qgc_module *module)
+{
+    char target[1024], rules[2048], both[4096];
+    if (!get_option(call, "--target"))
+        return QGC_OK;
+    if (pass_option(call, "--target", "target", target, sizeof target) != QGC_OK ||
+        pass_option(call, "--rules", "rules", rules, sizeof rules) != QGC_OK)
+        return QGC_FAILED;
+    if (rules[0]) /* "{target=A}" and "{rules=B}" are one */
+        snprintf(both, sizeof both, "%.*s,%s", (int)strlen(target) - 1, target, rules + 1);
+    return run_formatted(module, LOWER, rules[0] ? both : target);
+}
+
 static qgc_result quantize(invocation *call, qgc_module *module)
 {
-    char rules[2048], method[256];
-    const char *target = get_option(call, "--target"), *data = get_option(call, "--data");
-    if (pass_option(call, "--rules", "rules", rules, sizeof rules) != QGC_OK ||
+    char annotate[2048], method[256];
+    const char *data = get_option(call, "--data");
+    if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
-        bind_symbols(call, module) != QGC_OK || run_formatted(module, PREPARE, rules) != QGC_OK ||
-        calibrate_module(call, module, data) != QGC_OK || save_calibrated(call, module) != QGC_OK)
+        bind_symbols(call, module) != QGC_OK ||
+        run_formatted(module, PREPARE, annotate) != QGC_OK ||
+        calibrate_module(call, module, data) != QGC_OK || save_calibrated(call, module) != QGC_OK ||
+        run_formatted(module, CONVERT, method) != QGC_OK)
         return QGC_FAILED;
-    qgc_result result = run_formatted(module, CONVERT, method);
-    return result == QGC_OK && target ? run_formatted(module, LOWER, target) : result;
+    return lower(call, module);
 }
 
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
