@@ -130,7 +130,7 @@ set(check_targets check-lint check-unit)
 if(TARGET qgc AND QGC_LIT AND QGC_FILECHECK)
     add_custom_target(check-lit
         COMMAND ${QGC_PYTHON} ${QGC_LIT} -sv ${CMAKE_CURRENT_BINARY_DIR}/test/lit
-        DEPENDS qgc USES_TERMINAL VERBATIM)
+        DEPENDS qgc ${qgc_test_plugins} USES_TERMINAL VERBATIM)
     list(APPEND check_targets check-lit)
 endif()
 if(TARGET check-docs)

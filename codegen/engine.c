@@ -1,6 +1,7 @@
 /* The compiling engine: one region per leaf function; the interpreter asks it first. */
 #include "qgc/engine.h"
 
+#include "codegen/foreign.h"
 #include "codegen/region.h"
 #include "runtime/interp.h"
 
@@ -15,6 +16,8 @@ typedef struct compiled {
     qgc_engine engine;
     qgc_map regions; /* qgc_func -> qgc_region */
     QGC_VEC(entry) list;
+    qgc_map foreign; /* qgc_func -> qgc_foreign: regions of plug-ins */
+    QGC_VEC(qgc_foreign *) foreign_list;
 } compiled;
 
 /* The interpreter reports tensors that do not fit. */
@@ -36,9 +39,11 @@ static bool execute(void *user, const qgc_func *func, const qgc_tensor *inputs, 
 {
     const compiled *c = user;
     qgc_region *region = qgc_map_get(&c->regions, func);
-    if (!region || !fits(func, inputs))
+    qgc_foreign *foreign = qgc_map_get(&c->foreign, func);
+    if ((!region && !foreign) || !fits(func, inputs))
         return false;
-    *out_result = qgc_region_run(region, inputs, outputs);
+    *out_result = foreign ? qgc_foreign_run(foreign, inputs, outputs)
+                          : qgc_region_run(region, inputs, outputs);
     return true;
 }
 
@@ -59,11 +64,22 @@ static bool is_compilable(const qgc_func *func)
     return true;
 }
 
+/* A region of a plug-in, unless that cannot lower it. */
+static bool add_foreign(compiled *c, const qgc_func *func, const qgc_level *level)
+{
+    qgc_foreign *foreign = qgc_foreign_create(func, level);
+    if (!foreign)
+        return false;
+    *qgc_map_at(&c->foreign, func) = foreign;
+    qgc_vec_push(&c->arena, &c->foreign_list, foreign);
+    return true;
+}
+
 static qgc_result compile_all(compiled *c, qgc_module *module, const qgc_level *level)
 {
     QGC_EACH_FUNC (func, module) {
         qgc_region *region;
-        if (!is_compilable(func))
+        if (add_foreign(c, func, level) || !is_compilable(func))
             continue;
         QGC_TRY(qgc_region_compile(func, level, &region));
         *qgc_map_at(&c->regions, func) = region;
@@ -91,7 +107,7 @@ qgc_result qgc_engine_create(qgc_module *module, const char *cpu, qgc_engine **o
     qgc_arena arena = {0};
     compiled *c = QGC_NEW(&arena, compiled);
     c->arena = arena;
-    c->regions.arena = &c->arena;
+    c->regions.arena = c->foreign.arena = &c->arena;
     c->engine = (qgc_engine){execute, c};
     if (compile_all(c, module, level) != QGC_OK) {
         qgc_engine_destroy(&c->engine);
@@ -108,6 +124,8 @@ void qgc_engine_destroy(qgc_engine *engine)
     compiled *c = engine->user;
     for (size_t i = 0; i < c->list.size; i++)
         qgc_region_destroy(c->list.data[i].region);
+    for (size_t i = 0; i < c->foreign_list.size; i++)
+        qgc_foreign_destroy(c->foreign_list.data[i]);
     qgc_arena arena = c->arena;
     qgc_arena_destroy(&arena);
 }
@@ -115,13 +133,14 @@ void qgc_engine_destroy(qgc_engine *engine)
 void qgc_engine_print_plans(const qgc_engine *engine, FILE *out)
 {
     const compiled *c = engine->user;
-    for (size_t i = 0; i < c->list.size; i++) {
-        qgc_arena arena = {0};
-        qgc_text text = {.arena = &arena};
+    qgc_arena arena = {0};
+    qgc_text text = {.arena = &arena};
+    for (size_t i = 0; i < c->list.size; i++)
         qgc_plan_print(qgc_region_plan(c->list.data[i].region), &text);
-        fputs(text.data, out);
-        qgc_arena_destroy(&arena);
-    }
+    for (size_t i = 0; i < c->foreign_list.size; i++)
+        qgc_foreign_print(c->foreign_list.data[i], &text);
+    fputs(text.size ? text.data : "", out);
+    qgc_arena_destroy(&arena);
 }
 
 const char *qgc_cpu_level(size_t index, bool *out_supported)

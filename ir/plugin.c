@@ -77,9 +77,6 @@ static const char *find_fault(const qgc_backend *b)
 static qgc_result check_backend(qgc_context *context, const char *file, const qgc_backend *b)
 {
     qgc_diag *diag = &context->diag;
-    if (!b)
-        return qgc_report(diag, QGC_NO_LOC, QGC_D_PLUGIN_BAD,
-                          "plug-in %s: " QGC_BACKEND_QUERY " returned nothing", file);
     if (b->abi != QGC_BACKEND_ABI)
         return qgc_report(diag, QGC_NO_LOC, QGC_D_PLUGIN_VERSION,
                           "plug-in %s has version %u of the backend interface, this qgc has %u",
@@ -118,6 +115,9 @@ static qgc_result query(qgc_context *context, qgc_plugin *plugin)
                           "plug-in %s has no symbol " QGC_BACKEND_QUERY, plugin->file);
     memcpy(&ask, &symbol, sizeof symbol);
     plugin->backend = ask(QGC_BACKEND_ABI);
+    if (!plugin->backend)
+        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_BAD,
+                          "plug-in %s: " QGC_BACKEND_QUERY " returned nothing", plugin->file);
     return check_backend(context, plugin->file, plugin->backend);
 }
 

@@ -1,6 +1,7 @@
 #include "codegen/llvm/jit.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/IRReader.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
@@ -106,6 +107,14 @@ static qgc_result optimize(qgc_jit *jit, LLVMModuleRef module, const char *passe
     return error ? failed(jit, error) : QGC_OK;
 }
 
+static qgc_result add_module(qgc_jit *jit, LLVMModuleRef module)
+{
+    LLVMOrcThreadSafeModuleRef owned = LLVMOrcCreateNewThreadSafeModule(module, jit->context);
+    LLVMErrorRef error =
+        LLVMOrcLLJITAddLLVMIRModule(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), owned);
+    return error ? failed(jit, error) : QGC_OK;
+}
+
 qgc_result qgc_jit_add(qgc_jit *jit, qgc_emitter *e, const char *passes)
 {
     qgc_emitter_finish(e);
@@ -114,10 +123,69 @@ qgc_result qgc_jit_add(qgc_jit *jit, qgc_emitter *e, const char *passes)
         return failed_text(jit, message);
     LLVMDisposeMessage(message);
     QGC_TRY(optimize(jit, e->module, passes));
-    LLVMOrcThreadSafeModuleRef module = LLVMOrcCreateNewThreadSafeModule(e->module, jit->context);
-    LLVMErrorRef error =
-        LLVMOrcLLJITAddLLVMIRModule(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), module);
-    return error ? failed(jit, error) : QGC_OK;
+    return add_module(jit, e->module);
+}
+
+/* ---- IR from elsewhere ---- */
+
+static qgc_result failed_ir(qgc_jit *jit, const char *function, const char *what)
+{
+    return qgc_report(jit->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED, "LLVM IR: %s %s", function, what);
+}
+
+static bool is_kernel(LLVMContextRef context, LLVMValueRef function)
+{
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(context, 0), i64 = LLVMInt64TypeInContext(context);
+    LLVMTypeRef params[] = {ptr, ptr, ptr, i64, i64};
+    return LLVMGlobalGetValueType(function) ==
+           LLVMFunctionType(LLVMInt32TypeInContext(context), params, 5, false);
+}
+
+/* So that several modules of one region do not meet. */
+static void make_private(LLVMModuleRef module)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            LLVMSetLinkage(f, LLVMInternalLinkage);
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
+        if (!LLVMIsDeclaration(g))
+            LLVMSetLinkage(g, LLVMInternalLinkage);
+}
+
+static qgc_result prepare_ir(qgc_jit *jit, LLVMModuleRef module, const char *function,
+                             const char *name)
+{
+    char *message = NULL;
+    LLVMValueRef found = LLVMGetNamedFunction(module, function);
+    if (!found || LLVMIsDeclaration(found))
+        return failed_ir(jit, function, "is not defined");
+    if (!is_kernel(LLVMGetModuleContext(module), found))
+        return failed_ir(jit, function, "is not of type i32 (ptr, ptr, ptr, i64, i64)");
+    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
+        return failed_text(jit, message);
+    LLVMDisposeMessage(message);
+    make_private(module);
+    LLVMSetValueName2(found, name, strlen(name));
+    LLVMSetLinkage(found, LLVMExternalLinkage);
+    LLVMSetDataLayout(module, LLVMOrcLLJITGetDataLayoutStr(jit->lljit));
+    LLVMSetTarget(module, LLVMOrcLLJITGetTripleString(jit->lljit));
+    return QGC_OK;
+}
+
+qgc_result qgc_jit_add_ir(qgc_jit *jit, qgc_str ir, const char *function, const char *name,
+                          const char *passes)
+{
+    char *message = NULL;
+    LLVMModuleRef module = NULL;
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(ir.data, ir.size, name);
+    LLVMContextRef context = LLVMOrcThreadSafeContextGetContext(jit->context);
+    if (LLVMParseIRInContext(context, buffer, &module, &message)) /* takes the buffer */
+        return failed_text(jit, message);
+    if (prepare_ir(jit, module, function, name) == QGC_OK &&
+        optimize(jit, module, passes) == QGC_OK)
+        return add_module(jit, module);
+    LLVMDisposeModule(module);
+    return QGC_FAILED;
 }
 
 void *qgc_jit_find(qgc_jit *jit, const char *name)

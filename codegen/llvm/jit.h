@@ -16,6 +16,10 @@ void qgc_jit_destroy(qgc_jit *jit);
 void qgc_jit_begin(qgc_jit *jit, const char *name, qgc_emitter *out);
 /* Verifies, runs the passes ("" for none), compiles. */
 qgc_result qgc_jit_add(qgc_jit *jit, qgc_emitter *e, const char *passes);
+/* Adds a module given as IR, text or bitcode, from elsewhere: checked, its |function| (of the type
+ * i32 (ptr, ptr, ptr, i64, i64)) renamed to |name|, all others made private, |passes| run. */
+qgc_result qgc_jit_add_ir(qgc_jit *jit, qgc_str ir, const char *function, const char *name,
+                          const char *passes);
 /* The function's address, or NULL (reported). */
 void *qgc_jit_find(qgc_jit *jit, const char *name);
 /* The module as assembly text, in the diag's arena; before qgc_jit_add. NULL: reported. */

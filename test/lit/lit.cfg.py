@@ -28,6 +28,7 @@ config.environment = {
 }
 
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%plugins", os.path.join(config.qgc_build_dir, "test", "plugin")))
 config.substitutions.append(("%source_dir", config.qgc_source_dir))
 
 for sanitizer in filter(None, config.qgc_sanitize.split("-")):

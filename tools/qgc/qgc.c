@@ -11,6 +11,8 @@ const option common_options[] = {
     {"--remarks", "PASS,...|all", "print remarks of these passes", false},
     {"--color", "auto|always|never", "colours in diagnostics", false},
     {"--quiet", NULL, "no warnings and remarks", false},
+    {"--plugin", "FILE.so", "load a backend; also FILE.so{options}, or a name in $QGC_PLUGIN_PATH",
+     true},
     {"--help", NULL, "this text", false},
     {NULL, NULL, NULL, false},
 };
@@ -135,7 +137,7 @@ const command commands[] = {
       {"--rules", "FILE.qcfg", "what becomes what (default: preset int8)", false},
       {"--method", "mse|minmax|entropy|percentile:P", "how statistics become ranges (default mse)",
        false},
-      {"--target", "NAME", "also partition and lower for this target", false},
+      {"--target", "NAME", "also partition and lower for this target, or several: A+B", false},
       {"--calibrated", "FILE", "also save the graph with its statistics", false},
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},
@@ -356,6 +358,16 @@ static bool parse_arguments(invocation *call, char **argv)
     return check_values(call);
 }
 
+static qgc_result load_plugins(invocation *call)
+{
+    const option_values *files = get_options(call, "--plugin");
+    qgc_plugin_set_path(call->context, getenv("QGC_PLUGIN_PATH"));
+    for (int i = 0; i < files->num; i++)
+        if (qgc_plugin_load(call->context, files->values[i]) != QGC_OK)
+            return QGC_FAILED;
+    return QGC_OK;
+}
+
 static int dispatch(const command *c, char **argv)
 {
     invocation call = {.command = c, .context = qgc_context_create()};
@@ -369,7 +381,7 @@ static int dispatch(const command *c, char **argv)
         if (remarks)
             qgc_context_set_remarks(call.context, remarks);
         qgc_context_set_quiet(call.context, has_option(&call, "--quiet"));
-        code = c->run(&call);
+        code = load_plugins(&call) == QGC_OK ? c->run(&call) : fail(&call);
     }
     qgc_context_destroy(call.context);
     return code;
