@@ -91,7 +91,10 @@ static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
     qgc_data_pass pass = {.recorders = &c->recorders,
                           .func = o->func,
                           .path = path,
-                          .feed = {o->batch, o->limit, o->shard, o->num_shards},
+                          .feed = {.batch = o->batch,
+                                   .limit = o->limit,
+                                   .shard = o->shard,
+                                   .num_shards = o->num_shards},
                           .progress = o->progress,
                           .user = o->user};
     QGC_TRY(run(c, &pass));

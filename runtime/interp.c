@@ -258,9 +258,26 @@ static qgc_result check_results(frame *f, const qgc_node *node, qgc_tensor *resu
     return result;
 }
 
+/* Whether the options have the results: then they are defined. */
+static bool is_substituted(frame *f, const qgc_node *node)
+{
+    const qgc_interp_options *options = f->options;
+    if (!options || !options->substitute)
+        return false;
+    qgc_tensor *results = QGC_NEW_ARRAY(&f->scratch, qgc_tensor, node->num_results);
+    if (!options->substitute(options->user, node, gather(f, node), results))
+        return false;
+    release_operands(f, node);
+    for (uint32_t i = 0; i < node->num_results; i++)
+        define(f, &node->results[i], results[i], false);
+    return true;
+}
+
 static qgc_result run_node(frame *f, const qgc_node *node)
 {
     uint32_t traits = qgc_op(node->op)->traits;
+    if (is_substituted(f, node))
+        return QGC_OK;
     if (node->constant) {
         define(f, &node->results[0], *node->constant, false);
         return QGC_OK;

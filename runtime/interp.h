@@ -21,9 +21,16 @@ struct qgc_engine {
     void *user;
 };
 
+/* Asked before a node is computed (calls and constants too): true, with |results| set to views that
+ * stay until the run ends, of the types that the node would give, or false. |operands|: what it
+ * reads, flat, NULL where absent. */
+typedef bool qgc_substitute(void *user, const qgc_node *node, const qgc_tensor *const *operands,
+                            qgc_tensor *results);
+
 typedef struct qgc_interp_options {
     const struct qgc_engine *engine; /* asked before each function, or NULL */
     qgc_watch *watch;                /* or NULL */
+    qgc_substitute *substitute;      /* or NULL */
     void *user;
 } qgc_interp_options;
 

@@ -46,11 +46,13 @@ static size_t fixed_batch(const qgc_func *func)
 static qgc_result choose_samples(qgc_feed *f)
 {
     size_t total, shards = f->options.num_shards ? f->options.num_shards : 1;
+    size_t skipped = f->options.first;
     QGC_TRY(qgc_data_num_samples(f->data, &total));
+    total -= skipped < total ? skipped : total;
     if (f->options.limit && f->options.limit < total)
         total = f->options.limit;
     size_t part = total / shards, rest = total % shards, shard = f->options.shard;
-    f->begin = shard * part + (shard < rest ? shard : rest);
+    f->begin = skipped + shard * part + (shard < rest ? shard : rest);
     f->end = f->begin + part + (shard < rest);
     if (f->begin < f->end)
         return qgc_data_seek(f->data, f->begin);

@@ -11,6 +11,7 @@ typedef struct qgc_feed_options {
     size_t batch;             /* samples at a time where the function leaves it open; 0: 1 */
     size_t limit;             /* at most so many samples; 0: all */
     size_t shard, num_shards; /* this part of so many contiguous ones; 0: 1 */
+    size_t first;             /* samples before are left out, before everything else */
 } qgc_feed_options;
 
 /* |path|: a data file or folder (runtime/data.h) with an array for each input by name, or one
