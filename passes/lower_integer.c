@@ -76,12 +76,24 @@ void qgc_lower_copy_attrs(qgc_node *to, const qgc_node *from)
             qgc_node_set_attr(to, op->attrs[i].name, from->attrs[i]);
 }
 
+/* How the integers of |node| are read: multipliers and tables do not tell. */
+static void set_reading(qgc_lowering *l, qgc_node *node)
+{
+    const qgc_view *view = l->view;
+    qgc_name scale = qgc_context_name(l->env->context, "origin.scale");
+    qgc_name zero_point = qgc_context_name(l->env->context, "origin.zero_point");
+    qgc_node_set_extra(node, scale, qgc_attr_from_float(view->output.scale));
+    if (node->op != QGC_OP_REQUANTIZE && view->output.zero_point)
+        qgc_node_set_extra(node, zero_point, qgc_attr_from_int(view->output.zero_point));
+}
+
 void qgc_lower_result(qgc_lowering *l, qgc_value *by)
 {
     const qgc_node *quantize = l->view->quantize;
-    if (quantize)
+    if (quantize) {
         set_origin(l, by->def, qgc_node_operand(quantize, 0));
-    else /* the value itself */
+        set_reading(l, by->def);
+    } else /* the value itself */
         qgc_node_set_extra(by->def, qgc_context_name(l->env->context, "origin"),
                            (qgc_attr){.kind = QGC_ATTR_NONE});
     qgc_value_take_over(l->func, l->view->result, by);
