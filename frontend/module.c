@@ -2,6 +2,7 @@
 #include "frontend/onnx/import.h"
 #include "frontend/parse.h"
 #include "frontend/weights.h"
+#include "runtime/file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,6 +34,14 @@ qgc_result qgc_read_file(qgc_context *context, const char *path, qgc_str *out)
         return cannot_read(context, path, error);
     *out = qgc_text_str(&text);
     return QGC_OK;
+}
+
+qgc_result qgc_write_file(qgc_context *context, const char *path, qgc_str data)
+{
+    qgc_output output;
+    QGC_TRY(qgc_output_open(&context->diag, path, &output));
+    qgc_output_put(&output, data.data, data.size);
+    return qgc_output_close(&context->diag, &output);
 }
 
 static uint32_t add_source(qgc_context *context, const char *name, qgc_str text,

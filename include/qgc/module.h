@@ -48,6 +48,8 @@ QGC_API qgc_result qgc_patterns_write(qgc_context *context, const char *name, qg
 
 /* The whole of a file ("-": stdin), followed by a NUL byte; memory of the context. */
 QGC_API qgc_result qgc_read_file(qgc_context *context, const char *path, qgc_str *out);
+/* Whole or not at all: a killed run leaves the old file or the new one. */
+QGC_API qgc_result qgc_write_file(qgc_context *context, const char *path, qgc_str data);
 
 #ifdef __cplusplus
 }
