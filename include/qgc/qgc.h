@@ -3,6 +3,7 @@
 #define QGC_QGC_H
 
 #include "qgc/calibrate.h"
+#include "qgc/compare.h"
 #include "qgc/context.h"
 #include "qgc/docs.h"
 #include "qgc/engine.h"

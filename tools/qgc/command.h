@@ -61,8 +61,16 @@ int run_export(invocation *call);
 int run_onnx_check(invocation *call);
 int run_quantize(invocation *call);
 int run_eval(invocation *call);
+int run_compare(invocation *call);
 int run_stats(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);
+
+/* Hands a failure on, which has been reported. */
+#define QGC_CHECK(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != QGC_OK)                                                                      \
+            return QGC_FAILED;                                                                     \
+    } while (0)
 
 #endif

@@ -145,21 +145,29 @@ qgc_result bind_symbols(invocation *call, qgc_module *module)
     return result;
 }
 
-static qgc_module *read_onnx(invocation *call)
+qgc_module *read_module(invocation *call, const char *path)
 {
     bindings b = {.num = 0};
     qgc_module *module = NULL;
-    if (read_bindings(call, &b) == QGC_OK)
-        module = qgc_module_read_bound(call->context, call->files[0], b.items, b.num);
+    qgc_result result = read_bindings(call, &b);
+    if (result == QGC_OK && has_ending(path, ".onnx"))
+        module = qgc_module_read_bound(call->context, path, b.items, b.num);
+    else if (result == QGC_OK)
+        module = qgc_module_read(call->context, path);
+    for (size_t i = 0; i < b.num && module && result == QGC_OK && !has_ending(path, ".onnx"); i++)
+        result = qgc_module_bind(module, b.items[i].name, b.items[i].value);
     free_bindings(&b);
-    return module;
+    if (result == QGC_OK)
+        return module;
+    qgc_module_destroy(module);
+    return NULL;
 }
 
 qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory)
 {
     const char *path = call->files[0];
     if (has_ending(path, ".onnx"))
-        return read_onnx(call);
+        return read_module(call, path);
     return qgc_module_parse(call->context, path, text, first_line, directory);
 }
 

@@ -12,6 +12,8 @@ int for_each_part(invocation *call, each_part *each);
 
 /* The part as a module; an ONNX model is imported from the file. NULL: reported. */
 qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory);
+/* Another file, with the symbols of --set bound. NULL: reported. */
+qgc_module *read_module(invocation *call, const char *path);
 bool has_ending(const char *path, const char *ending);
 
 /* To |path|; to stdout where that is NULL or "-". */

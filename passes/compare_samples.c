@@ -1,0 +1,83 @@
+#include "passes/compare_samples.h"
+
+#include <math.h>
+#include <string.h>
+
+qgc_output_ranks *qgc_ranks_create(qgc_arena *arena, qgc_name name,
+                                   const qgc_compare_options *options)
+{
+    qgc_output_ranks *ranks = QGC_NEW(arena, qgc_output_ranks);
+    *ranks = (qgc_output_ranks){.name = name, .metric = options->metric, .most = options->worst};
+    ranks->list = QGC_NEW_ARRAY(arena, qgc_compare_sample, options->worst + 1);
+    return ranks;
+}
+
+/* Greater is worse. */
+static double badness(const qgc_compare_sample *s, qgc_compare_metric metric)
+{
+    switch (metric) {
+    case QGC_COMPARE_SQNR:
+        return -s->sqnr;
+    case QGC_COMPARE_MSE:
+        return s->mse;
+    case QGC_COMPARE_COSINE:
+        return -s->cosine;
+    case QGC_COMPARE_MAX_ABS:
+    case QGC_COMPARE_NUM_METRICS:
+        break;
+    }
+    return s->max_abs;
+}
+
+/* A value that is not finite in one graph only makes the sample the worst of all. */
+static qgc_compare_sample measure(const float *a, const float *b, size_t num)
+{
+    qgc_compare_sample s = {0};
+    double signal = 0, error = 0, squares = 0, product = 0;
+    for (size_t i = 0; i < num; i++) {
+        double x = (double)a[i], y = (double)b[i];
+        bool same = x == y || (isnan(x) && isnan(y));
+        double difference = same ? 0 : isfinite(x) && isfinite(y) ? fabs(y - x) : INFINITY;
+        s.max_abs = fmax(s.max_abs, difference);
+        error += difference * difference;
+        signal += isfinite(x) ? x * x : 0;
+        squares += isfinite(y) ? y * y : 0;
+        product += isfinite(x) && isfinite(y) ? x * y : 0;
+        s.top_a = a[i] > a[s.top_a] ? i : s.top_a;
+        s.top_b = b[i] > b[s.top_b] ? i : s.top_b;
+    }
+    double norm = sqrt(signal) * sqrt(squares);
+    s.mse = num ? error / (double)num : 0;
+    s.sqnr = error == 0 ? INFINITY : signal == 0 ? -INFINITY : 10 * log10(signal / error);
+    s.cosine = norm > 0 ? fmin(product / norm, 1) : error == 0 ? 1 : 0;
+    return s;
+}
+
+static void insert(qgc_output_ranks *r, const qgc_compare_sample *s)
+{
+    size_t at = r->num;
+    while (at && badness(&r->list[at - 1], r->metric) < badness(s, r->metric))
+        at--;
+    if (at == r->most)
+        return;
+    memmove(&r->list[at + 1], &r->list[at], (r->num - at) * sizeof *r->list);
+    r->list[at] = *s;
+    r->num += r->num < r->most;
+}
+
+void qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, size_t num)
+{
+    if (!data->rank || (size_t)data->shape[0] != num)
+        return;
+    size_t each = data->num / num;
+    for (size_t i = 0; i < num; i++) {
+        qgc_compare_sample s = measure(data->a + i * each, data->b + i * each, each);
+        s.index = first + i;
+        insert(r, &s);
+    }
+}
+
+void qgc_ranks_finish(qgc_output_ranks *r, qgc_compare_output *out)
+{
+    *out = (qgc_compare_output){r->name->data, r->num, r->list};
+}
