@@ -166,5 +166,7 @@ qgc_result qgc_module_verify(qgc_module *module);
 /* ir/print.c */
 void qgc_module_print(qgc_module *module, qgc_text *out);
 void qgc_node_print(const qgc_node *node, qgc_text *out);
+/* "func @main(%x: f32[4]) -> (f32[4])" */
+void qgc_func_print_head(const qgc_func *func, qgc_text *out);
 
 #endif

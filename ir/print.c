@@ -108,7 +108,7 @@ void qgc_node_print(const qgc_node *node, qgc_text *out)
     }
 }
 
-static void print_func(qgc_text *out, const qgc_func *func)
+void qgc_func_print_head(const qgc_func *func, qgc_text *out)
 {
     qgc_text_puts(out, "func ");
     qgc_func_name_print(out, func->name);
@@ -130,6 +130,11 @@ static void print_func(qgc_text *out, const qgc_func *func)
         qgc_text_put_quoted(out, qgc_name_str(func->target));
         qgc_text_putc(out, ')');
     }
+}
+
+static void print_func(qgc_text *out, const qgc_func *func)
+{
+    qgc_func_print_head(func, out);
     qgc_text_puts(out, " {\n");
     QGC_EACH_NODE (node, func) {
         qgc_text_puts(out, "  ");

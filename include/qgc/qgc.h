@@ -5,6 +5,7 @@
 #include "qgc/calibrate.h"
 #include "qgc/compare.h"
 #include "qgc/context.h"
+#include "qgc/diff.h"
 #include "qgc/docs.h"
 #include "qgc/engine.h"
 #include "qgc/eval.h"

@@ -168,12 +168,17 @@ static size_t name_size(qgc_str text, size_t at)
     return 1 + word_size(text, at + 1);
 }
 
-/* ": f32[2], f32[2]" */
+/* ": f32[2], f32[2*(N+1)]" up to a blank or a parenthesis outside of brackets. */
 static size_t types_size(qgc_str text, size_t at)
 {
     size_t i = at + 2;
-    while (i < text.size && (text.data[i] != ' ' || text.data[i - 1] == ','))
-        i++;
+    int depth = 0;
+    for (; i < text.size; i++) {
+        char c = text.data[i];
+        depth += (c == '[') - (c == ']');
+        if (depth == 0 && (c == ')' || (c == ' ' && text.data[i - 1] != ',')))
+            break;
+    }
     return i - at;
 }
 

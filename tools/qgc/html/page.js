@@ -112,6 +112,55 @@
   };
   addEventListener("hashchange", searchAddress);
 
+  // ---- graphs side by side: what differs within a line ----
+  const wordsOf = (side) => {
+    const words = [], walker = document.createTreeWalker(side, NodeFilter.SHOW_TEXT);
+    for (let node; (node = walker.nextNode());) {
+      const isName = node.parentNode.classList.contains("v");
+      for (const match of node.data.matchAll(isName ? /.+/g : /[\w.+-]+|[^\s\w]/g))
+        words.push({ node, isName, text: match[0], at: match.index });
+    }
+    return words;
+  };
+  const equalWords = (a, b) => a.text === b.text || (a.isName && b.isName);
+  const unequal = (left, right) => {
+    const rows = left.length, columns = right.length;
+    const length = Array.from({ length: rows + 1 }, () => new Uint16Array(columns + 1));
+    for (let i = rows - 1; i >= 0; i--)
+      for (let k = columns - 1; k >= 0; k--)
+        length[i][k] = equalWords(left[i], right[k]) ? length[i + 1][k + 1] + 1
+          : Math.max(length[i + 1][k], length[i][k + 1]);
+    const out = [[], []];
+    for (let i = 0, k = 0; i < rows || k < columns;) {
+      if (i < rows && k < columns && equalWords(left[i], right[k])) { i++; k++; }
+      else if (k === columns || (i < rows && length[i + 1][k] >= length[i][k + 1])) out[0].push(left[i++]);
+      else out[1].push(right[k++]);
+    }
+    return out;
+  };
+  const rangeOf = (word) => {
+    const range = new Range();
+    range.setStart(word.node, word.at);
+    range.setEnd(word.node, word.at + word.text.length);
+    return range;
+  };
+  if (globalThis.CSS?.highlights) {
+    const was = new Highlight(), is = new Highlight();
+    for (const row of all(".row.changed").slice(0, 3000)) {
+      const [left, right] = unequal(wordsOf(row.children[0]), wordsOf(row.children[1]));
+      left.forEach((word) => was.add(rangeOf(word)));
+      right.forEach((word) => is.add(rangeOf(word)));
+    }
+    CSS.highlights.set("was", was);
+    CSS.highlights.set("is", is);
+  }
+  const openTarget = () => {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentNode.closest("details")) fold.open = true;
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+
   // ---- plots along the graph: the nearest point speaks ----
   const nearest = (svg, x) => {
     let best = null, distance = Infinity;
