@@ -23,7 +23,7 @@ typedef struct qgc_kernel {
     const char *name; /* of the function */
     int64_t units;
     uint32_t num_constants;
-    const void **constants;
+    const void **constants; /* each from qgc_planner_constant, or NULL */
 } qgc_kernel;
 
 /* Integer epilogue: clamp(rne(f32(acc) * multiplier[c] + ... + bias[c]) + zero_point, lo, hi),

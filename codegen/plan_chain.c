@@ -180,8 +180,8 @@ static const char *plan_matmul(qgc_planner *p, const qgc_node *node)
 static bool list_taps(qgc_planner *p, const qgc_window_dim *dim, qgc_chain_kernel *k,
                       uint32_t constant, int64_t *inner_first, int64_t *inner_last)
 {
-    int64_t *first = QGC_NEW_ARRAY(&p->plan->arena, int64_t, (size_t)dim->out);
-    int64_t *end = QGC_NEW_ARRAY(&p->plan->arena, int64_t, (size_t)dim->out);
+    int64_t *first = qgc_planner_constant(p, (size_t)dim->out, sizeof(int64_t));
+    int64_t *end = qgc_planner_constant(p, (size_t)dim->out, sizeof(int64_t));
     bool has_inner = false;
     *inner_first = *inner_last = 0;
     for (int64_t o = 0; o < dim->out; o++) {

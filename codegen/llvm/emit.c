@@ -32,19 +32,23 @@ static void add_attribute(qgc_emitter *e, const char *key, const char *value)
     LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attribute);
 }
 
-void qgc_emit_function(qgc_emitter *e, const char *name, LLVMTypeRef *params, unsigned num_params)
+void qgc_emit_function_of(qgc_emitter *e, const char *name, LLVMTypeRef type)
 {
-    LLVMTypeRef type = LLVMFunctionType(e->void_type, params, num_params, false);
     e->function = LLVMAddFunction(e->module, name, type);
     add_attribute(e, "target-cpu", e->level->llvm_cpu);
     add_attribute(e, "target-features", e->level->features);
+    LLVMPositionBuilderAtEnd(e->builder,
+                             LLVMAppendBasicBlockInContext(e->context, e->function, "entry"));
+}
+
+void qgc_emit_function(qgc_emitter *e, const char *name, LLVMTypeRef *params, unsigned num_params)
+{
+    qgc_emit_function_of(e, name, LLVMFunctionType(e->void_type, params, num_params, false));
     unsigned kind = LLVMGetEnumAttributeKindForName("noalias", 7);
     for (unsigned i = 0; i < num_params; i++)
         if (params[i] == e->ptr)
             LLVMAddAttributeAtIndex(e->function, i + 1,
                                     LLVMCreateEnumAttribute(e->context, kind, 0));
-    LLVMPositionBuilderAtEnd(e->builder,
-                             LLVMAppendBasicBlockInContext(e->context, e->function, "entry"));
 }
 
 LLVMValueRef qgc_emit_i64(qgc_emitter *e, int64_t value)

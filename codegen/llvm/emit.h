@@ -23,7 +23,9 @@ void qgc_emitter_init(qgc_emitter *e, LLVMContextRef context, const char *name,
 /* Disposes of the builder; the module goes to whoever took it. */
 void qgc_emitter_finish(qgc_emitter *e);
 
-/* Begins void name(params); positions the builder in its entry block. */
+/* Begins a function; positions the builder in its entry block. */
+void qgc_emit_function_of(qgc_emitter *e, const char *name, LLVMTypeRef type);
+/* void name(params), which do not alias. */
 void qgc_emit_function(qgc_emitter *e, const char *name, LLVMTypeRef *params, unsigned num_params);
 static inline LLVMValueRef qgc_emit_param(qgc_emitter *e, unsigned index)
 {

@@ -4,6 +4,7 @@
 
 #include "qgc/calibrate.h"
 #include "qgc/compare.h"
+#include "qgc/compile.h"
 #include "qgc/context.h"
 #include "qgc/diff.h"
 #include "qgc/docs.h"

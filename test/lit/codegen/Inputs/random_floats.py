@@ -207,4 +207,5 @@ def main():
     compare([choice(FAMILIES[family])() for _ in range(count)], kept)
 
 
-main()
+if __name__ == "__main__":
+    main()
