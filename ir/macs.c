@@ -70,19 +70,29 @@ static bool comes_from_dequantize(const qgc_node *node, uint32_t operand)
     return def && def->op == QGC_OP_DEQUANTIZE;
 }
 
+qgc_macs qgc_count_func_macs(const qgc_func *func)
+{
+    qgc_macs macs = {0};
+    QGC_EACH_NODE (node, func)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            if (rows[i].op != node->op)
+                continue;
+            double num = count(func->module, node, rows[i].rule);
+            macs.total += num;
+            if (rows[i].is_integer ||
+                (comes_from_dequantize(node, 0) && comes_from_dequantize(node, 1)))
+                macs.quantized += num;
+        }
+    return macs;
+}
+
 qgc_macs qgc_count_macs(const qgc_module *module)
 {
     qgc_macs macs = {0};
-    QGC_EACH_FUNC (func, module)
-        QGC_EACH_NODE (node, func)
-            for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-                if (rows[i].op != node->op)
-                    continue;
-                double num = count(module, node, rows[i].rule);
-                macs.total += num;
-                if (rows[i].is_integer ||
-                    (comes_from_dequantize(node, 0) && comes_from_dequantize(node, 1)))
-                    macs.quantized += num;
-            }
+    QGC_EACH_FUNC (func, module) {
+        qgc_macs one_func = qgc_count_func_macs(func);
+        macs.total += one_func.total;
+        macs.quantized += one_func.quantized;
+    }
     return macs;
 }

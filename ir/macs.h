@@ -12,5 +12,6 @@ typedef struct qgc_macs {
 /* For one sample: symbolic dimensions count as 1. Nominal: taps that fall into padding count.
  * Functions count once. */
 qgc_macs qgc_count_macs(const qgc_module *module);
+qgc_macs qgc_count_func_macs(const qgc_func *func);
 
 #endif

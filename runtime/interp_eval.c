@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct evaluator {
     qgc_module *module;
@@ -127,11 +128,20 @@ static qgc_result judge(evaluator *e, const qgc_tensor *inputs, const qgc_tensor
     return e->reference ? judge_reference(e, inputs, scores, num) : QGC_OK;
 }
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static qgc_result run_batch(evaluator *e, const qgc_tensor *inputs, size_t num)
 {
     qgc_tensor *outputs = QGC_NEW_ARRAY(&e->arena, qgc_tensor, e->func->num_results);
     qgc_interp_options options = {.engine = e->options->engine};
+    double start = now();
     QGC_TRY(qgc_interp_run(e->func, inputs, outputs, &options));
+    e->report.seconds += now() - start;
     qgc_result result = judge(e, inputs, &outputs[0], num);
     for (uint32_t i = 0; i < e->func->num_results; i++)
         qgc_tensor_destroy(&outputs[i]);

@@ -21,6 +21,7 @@ typedef struct qgc_eval_options {
 /* The first result is judged: scores, [samples, ...]. */
 typedef struct qgc_eval_report {
     size_t samples;
+    double seconds;              /* spent in running the graph that is judged */
     double macs, quantized_macs; /* multiply-adds of one sample; of them with quantized operands */
     bool has_labels;
     size_t top1, top5; /* samples whose label has the highest score, or one of the five highest; of

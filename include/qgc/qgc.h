@@ -16,5 +16,6 @@
 #include "qgc/plugin.h"
 #include "qgc/run.h"
 #include "qgc/stats.h"
+#include "qgc/summary.h"
 
 #endif

@@ -15,6 +15,8 @@ DATA = ["--data", "models/fashion-calibration-256-images-idx3-ubyte.gz", "--batc
 # Page -> command that writes it; all together show every part that pages are made of.
 PAGES = {
     "diff": ["diff", "models/resnet.onnx", "{}/quantized.qir", "-o", "{}/diff.html"],
+    "report": ["quantize", "models/mobilenet.onnx", *DATA, "--target", "cpu", "-o", "{}/lowered.qir", "--report",
+               "{}/report.html"],
     "compare": ["compare", "models/resnet.onnx", "{}/quantized.qir", *DATA, "--limit", "64", "-o", "{}/compare.html"],
 }
 IS_VISIBLE = "document.querySelector('%s').checkVisibility({contentVisibilityAuto: false})"

@@ -232,6 +232,14 @@ static void put_only(html *page, const char *title, const char *const *names, si
     html_fold_end(page);
 }
 
+void compare_write_sections(html *page, const comparison *c)
+{
+    put_findings(page, c);
+    put_lines(page, c);
+    put_values(page, c);
+    put_samples(page, c);
+}
+
 void compare_write_html(FILE *out, const void *report)
 {
     const comparison *c = report;
@@ -240,10 +248,7 @@ void compare_write_html(FILE *out, const void *report)
     snprintf(subtitle, sizeof subtitle, "A: %s, B: %s", c->a, c->b);
     html_begin(&page, out, "qgc compare", subtitle);
     put_tiles(&page, c);
-    put_findings(&page, c);
-    put_lines(&page, c);
-    put_values(&page, c);
-    put_samples(&page, c);
+    compare_write_sections(&page, c);
     html_section(&page, "only", "In one graph only");
     put_only(&page, "A", c->report->only_a, c->report->num_only_a);
     put_only(&page, "B", c->report->only_b, c->report->num_only_b);

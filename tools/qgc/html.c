@@ -114,7 +114,7 @@ static void put_conversion(html *page, const conversion *c, va_list *args)
 
 #pragma GCC diagnostic pop
 
-static void write_arguments(html *page, const char *markup, va_list *args)
+void html_write_list(html *page, const char *markup, va_list *args)
 {
     while (*markup) {
         size_t plain = strcspn(markup, "%");
@@ -132,7 +132,7 @@ void html_write(html *page, const char *markup, ...)
 {
     va_list args;
     va_start(args, markup);
-    write_arguments(page, markup, &args);
+    html_write_list(page, markup, &args);
     va_end(args);
 }
 
@@ -288,7 +288,7 @@ void html_tile(html *page, html_tone tone, const char *label, const char *value,
     va_list args;
     html_write(page, "<div class=\"tile %s\"><b>", html_tone_class(tone));
     va_start(args, value);
-    write_arguments(page, value, &args);
+    html_write_list(page, value, &args);
     va_end(args);
     html_write(page, "</b><span>%s</span></div>\n", label);
 }
@@ -323,7 +323,7 @@ void html_cell(html *page, const char *markup, ...)
     va_list args;
     fputs("<td>", page->out);
     va_start(args, markup);
-    write_arguments(page, markup, &args);
+    html_write_list(page, markup, &args);
     va_end(args);
     fputs("</td>", page->out);
 }
@@ -354,7 +354,7 @@ void html_fold_begin(html *page, const char *title, ...)
     va_list args;
     fputs("<details><summary>", page->out);
     va_start(args, title);
-    write_arguments(page, title, &args);
+    html_write_list(page, title, &args);
     va_end(args);
     fputs("</summary>\n", page->out);
 }

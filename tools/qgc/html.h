@@ -33,6 +33,7 @@ void html_section(html *page, const char *id, const char *title);
 /* printf whose format is markup and whose arguments are text: everything an argument prints is
  * escaped, for elements and for quoted attributes. No '*' but in "%.*s", no %n and %p. */
 void html_write(html *page, const char *markup, ...) QGC_PRINTF(2, 3);
+void html_write_list(html *page, const char *markup, va_list *args);
 void html_text(html *page, qgc_str text);
 /* A line of .qir: value names, op, types and strings are marked. In an element of class "ir". */
 void html_ir(html *page, qgc_str line);
@@ -99,6 +100,13 @@ typedef struct html_line {
     bool is_logarithmic;      /* values > 0 */
 } html_line;
 void html_plot_line(html *page, const html_line *plot);
+
+/* Bars below each other, with a title; |share| is the length, 0 to 1, and |value| what is written.
+ */
+void html_bars_begin(html *page, const char *title);
+void html_bar(html *page, html_tone tone, const char *label, double share, const char *value, ...)
+    QGC_PRINTF(5, 6);
+void html_bars_end(html *page);
 
 /* A horizontal bar for a share of 0 to 1, for cells. */
 void html_plot_share(html *page, html_tone tone, double share);

@@ -189,6 +189,31 @@ void html_plot_line(html *page, const html_line *plot)
     html_write(page, "</div></figure>\n");
 }
 
+/* ---- bars ---- */
+
+void html_bars_begin(html *page, const char *title)
+{
+    html_write(page, "<figure class=bars><figcaption>%s</figcaption>\n", title);
+}
+
+void html_bar(html *page, html_tone tone, const char *label, double share, const char *value, ...)
+{
+    va_list args;
+    html_write(page,
+               "<span>%s</span><span class=\"share %s\"><span style=\"width:%.4g%%\"></span></span>"
+               "<b>",
+               label, html_tone_class(tone), 100 * clamp(share, 0, 1));
+    va_start(args, value);
+    html_write_list(page, value, &args);
+    va_end(args);
+    html_write(page, "</b>\n");
+}
+
+void html_bars_end(html *page)
+{
+    html_write(page, "</figure>\n");
+}
+
 /* ---- share ---- */
 
 void html_plot_share(html *page, html_tone tone, double share)

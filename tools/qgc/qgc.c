@@ -162,6 +162,8 @@ const command commands[] = {
        false},
       {"--target", "NAME", "also partition and lower for this target, or several: A+B", false},
       {"--calibrated", "FILE", "also save the graph with its statistics", false},
+      {"--report", "FILE.html", "also a page on accuracy, error, time and what changed", false},
+      {"--labels", "FILE", "one integer per sample, for the report", false},
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},
       {"--shard", "I/N", "only part I (0 to N-1) of N parts of the samples", false},

@@ -1,6 +1,7 @@
 /* qgc quantize: the whole road in one command. It is the pipelines and the calibration that the
  * steps are, so the bytes are those of the piped steps. */
 #include "calibrate.h"
+#include "report.h"
 
 #include <string.h>
 
@@ -80,17 +81,32 @@ static qgc_result quantize(invocation *call, qgc_module *module)
     return lower(call, module);
 }
 
+/* The report reads the quantized graph again. */
+static qgc_result check_report(invocation *call)
+{
+    const char *output = get_option(call, "-o");
+    bool reports = has_option(call, "--report");
+    if (reports && (!output || strcmp(output, "-") == 0))
+        return qgc_context_usage_error(call->context, "--report needs -o FILE");
+    if (has_option(call, "--labels") && !reports)
+        return qgc_context_usage_error(call->context, "--labels is for --report");
+    return QGC_OK;
+}
+
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
     if (!get_option(call, "--data"))
         return qgc_context_usage_error(call->context, "qgc quantize needs --data");
+    if (check_report(call) != QGC_OK)
+        return QGC_FAILED;
     qgc_module *module = read_part(call, text, first_line, directory);
     qgc_result result = module ? quantize(call, module) : QGC_FAILED;
     if (result == QGC_OK)
         result = write_module(module, get_option(call, "-o"));
     qgc_module_destroy(module);
-    return result;
+    const report_source source = {text, first_line, directory};
+    return result == QGC_OK && has_option(call, "--report") ? write_report(call, &source) : result;
 }
 
 int run_quantize(invocation *call)

@@ -1,0 +1,36 @@
+/* Figures of a module: sizes, multiply-adds, regions. */
+#ifndef QGC_SUMMARY_H
+#define QGC_SUMMARY_H
+
+#include "qgc/module.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qgc_summary {
+    size_t ops;                  /* constants and `return` aside */
+    size_t constant_bytes;       /* of weights and other constants; unread ones too */
+    double macs, quantized_macs; /* multiply-adds of one sample (symbols count as 1); of them with
+                                    quantized operands. Functions count once. */
+    const char *batch;           /* the symbol of the first dimension of @func's first parameter, or
+                                    NULL */
+} qgc_summary;
+
+/* |func| NULL: "main". */
+QGC_API void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summary *out);
+
+/* A function that a backend has claimed. */
+typedef struct qgc_region {
+    const char *name, *target; /* "cpu.0", "cpu" */
+    size_t ops;
+    double macs; /* as above */
+} qgc_region;
+
+/* False after the last one. */
+QGC_API bool qgc_module_region(const qgc_module *module, size_t index, qgc_region *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* Figures of a module, for reports. */
+#include "qgc/summary.h"
+#include "ir/macs.h"
+
+static bool is_op(const qgc_node *node)
+{
+    return !(qgc_node_op(node)->traits & (QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR));
+}
+
+static size_t count_ops(const qgc_func *func)
+{
+    size_t num = 0;
+    QGC_EACH_NODE (node, func)
+        num += is_op(node);
+    return num;
+}
+
+static size_t constant_bytes(const qgc_func *func)
+{
+    size_t sum = 0;
+    QGC_EACH_NODE (node, func) {
+        int64_t num;
+        if (qgc_node_op(node)->traits & QGC_TRAIT_CONSTANT &&
+            qgc_type_num_elements(node->results[0].type, &num))
+            sum += (size_t)num * qgc_dtype_bytes(node->results[0].type->dtype);
+    }
+    return sum;
+}
+
+static const char *batch_of(const qgc_func *func)
+{
+    const qgc_type *type = func && func->num_params ? func->params[0].type : NULL;
+    qgc_name symbol = type && type->rank ? qgc_dim_as_symbol(type->dims[0]) : NULL;
+    return symbol ? symbol->data : NULL;
+}
+
+void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summary *out)
+{
+    qgc_macs macs = qgc_count_macs(module);
+    *out = (qgc_summary){.macs = macs.total, .quantized_macs = macs.quantized};
+    QGC_EACH_FUNC (each, module) {
+        out->ops += count_ops(each);
+        out->constant_bytes += constant_bytes(each);
+    }
+    qgc_name name = qgc_context_name(module->context, func ? func : "main");
+    out->batch = batch_of(qgc_module_find_func(module, name));
+}
+
+bool qgc_module_region(const qgc_module *module, size_t index, qgc_region *out)
+{
+    QGC_EACH_FUNC (func, module) {
+        if (!func->target || index-- > 0)
+            continue;
+        *out = (qgc_region){.name = func->name->data,
+                            .target = func->target->data,
+                            .ops = count_ops(func),
+                            .macs = qgc_count_func_macs(func).total};
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,159 @@
+/* What --report measures, after the quantized graph is written: accuracy on the calibration data,
+ * the error of every value, time, size. */
+#include "report.h"
+
+#include "calibrate.h"
+
+#include <string.h>
+
+/* Samples of what takes long: values compared, runs timed. */
+enum { MAX_SAMPLES = 64 };
+
+static const char FUSE[] = "infer-shapes,canonicalize,const-fold,dce,fuse,infer-shapes";
+static const char LOWER[] = "infer-shapes,partition,lower-integer,infer-shapes";
+
+static qgc_module *read_float(invocation *call, const report_source *source)
+{
+    qgc_module *module = read_part(call, source->text, source->first_line, source->directory);
+    if (module && bind_symbols(call, module) == QGC_OK)
+        return module;
+    qgc_module_destroy(module);
+    return NULL;
+}
+
+static qgc_module *read_quantized(invocation *call)
+{
+    return qgc_module_read(call->context, get_option(call, "-o"));
+}
+
+static qgc_result read_samples(invocation *call, size_t *out)
+{
+    *out = MAX_SAMPLES;
+    QGC_CHECK(read_size(call, "--limit", out));
+    *out = *out < MAX_SAMPLES ? *out : MAX_SAMPLES;
+    return QGC_OK;
+}
+
+/* ---- accuracy ---- */
+
+static qgc_result measure_accuracy(invocation *call, quantize_report *r)
+{
+    progress bar;
+    progress_begin(call, &bar);
+    qgc_eval_options options = {.func = get_option(call, "--func"),
+                                .labels = get_option(call, "--labels"),
+                                .progress = bar.is_wanted ? progress_show : NULL,
+                                .user = &bar};
+    const char *data = get_option(call, "--data");
+    QGC_CHECK(read_size(call, "--limit", &options.limit));
+    QGC_CHECK(read_size(call, "--batch", &options.batch));
+    qgc_result result = QGC_OK;
+    if (options.labels)
+        result = qgc_module_eval(r->left, data, &options, &r->float_accuracy);
+    options.reference = r->left;
+    if (result == QGC_OK)
+        result = qgc_module_eval(r->right, data, &options, &r->accuracy);
+    progress_end(&bar);
+    return result;
+}
+
+/* ---- values ---- */
+
+static qgc_result compare_modules(invocation *call, qgc_module *left, qgc_module *right,
+                                  quantize_report *r)
+{
+    progress bar;
+    progress_begin(call, &bar);
+    qgc_compare_side sides[] = {{left, QGC_COMPARE_OPS}, {right, QGC_COMPARE_OPS}};
+    qgc_compare_options options = {.func = get_option(call, "--func"),
+                                   .worst = 3,
+                                   .start_db = 10,
+                                   .create_engine = qgc_engine_create,
+                                   .progress = bar.is_wanted ? progress_show : NULL,
+                                   .user = &bar};
+    QGC_CHECK(read_samples(call, &options.limit));
+    qgc_result result =
+        qgc_compare(&sides[0], &sides[1], get_option(call, "--data"), &options, &r->values);
+    progress_end(&bar);
+    return result;
+}
+
+static qgc_result compare_values(invocation *call, const report_source *source, quantize_report *r)
+{
+    qgc_module *left = read_float(call, source), *right = left ? read_quantized(call) : NULL;
+    qgc_result result = right ? compare_modules(call, left, right, r) : QGC_FAILED;
+    qgc_module_destroy(right);
+    qgc_module_destroy(left);
+    return result;
+}
+
+/* ---- time ---- */
+
+/* Machine code has fixed shapes: one sample at a time. */
+static qgc_result time_module(invocation *call, qgc_module *module, const char *pipeline,
+                              double *out)
+{
+    qgc_engine *engine = NULL;
+    qgc_summary summary;
+    qgc_eval_report report;
+    qgc_pipeline_options passes = {.verify_each = true};
+    qgc_eval_options options = {.func = get_option(call, "--func"), .batch = 1};
+    qgc_module_summarize(module, options.func, &summary);
+    if (summary.batch)
+        QGC_CHECK(qgc_module_bind(module, summary.batch, 1));
+    QGC_CHECK(read_samples(call, &options.limit));
+    QGC_CHECK(qgc_pipeline_run(module, pipeline, &passes));
+    QGC_CHECK(qgc_engine_create(module, "native", &engine));
+    options.engine = engine;
+    qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, &report);
+    qgc_engine_destroy(engine);
+    *out = result == QGC_OK && report.samples ? report.seconds / (double)report.samples : 0;
+    return result;
+}
+
+static bool is_lowered(const quantize_report *r)
+{
+    return strcmp(qgc_module_form(r->right), "lowered") == 0;
+}
+
+static qgc_result measure_time(invocation *call, const report_source *source, quantize_report *r)
+{
+    qgc_module *left = read_float(call, source), *right = left ? read_quantized(call) : NULL;
+    qgc_result result = right ? time_module(call, left, FUSE, &r->seconds[0]) : QGC_FAILED;
+    if (result == QGC_OK)
+        result = time_module(call, right, is_lowered(r) ? "infer-shapes" : LOWER, &r->seconds[1]);
+    qgc_module_destroy(right);
+    qgc_module_destroy(left);
+    return result;
+}
+
+/* ---- all ---- */
+
+static qgc_result measure(invocation *call, const report_source *source, quantize_report *r)
+{
+    r->left = read_float(call, source);
+    r->right = r->left ? read_quantized(call) : NULL;
+    if (!r->right)
+        return QGC_FAILED;
+    qgc_module_summarize(r->left, get_option(call, "--func"), &r->before);
+    qgc_module_summarize(r->right, get_option(call, "--func"), &r->after);
+    QGC_CHECK(measure_accuracy(call, r));
+    QGC_CHECK(compare_values(call, source, r));
+    QGC_CHECK(measure_time(call, source, r));
+    if (!is_lowered(r))
+        r->diff = qgc_diff_create(r->left, r->right);
+    return QGC_OK;
+}
+
+qgc_result write_report(invocation *call, const report_source *source)
+{
+    quantize_report r = {.model = call->files[0], .output = get_option(call, "-o")};
+    qgc_result result = measure(call, source, &r);
+    if (result == QGC_OK)
+        result = write_output(call, get_option(call, "--report"), report_write_html, &r);
+    qgc_diff_destroy(r.diff);
+    qgc_compare_report_free(&r.values);
+    qgc_module_destroy(r.right);
+    qgc_module_destroy(r.left);
+    return result;
+}

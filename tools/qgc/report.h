@@ -1,0 +1,30 @@
+/* `qgc quantize --report`: all that is known of one quantization, on one page. */
+#ifndef QGC_TOOLS_REPORT_H
+#define QGC_TOOLS_REPORT_H
+
+#include "compare.h"
+
+/* The model that was quantized, to be read again: some figures change the graphs they are taken
+ * from. */
+typedef struct report_source {
+    qgc_str text;
+    uint32_t first_line;
+    const char *directory;
+} report_source;
+
+typedef struct quantize_report {
+    const char *model, *output; /* file names */
+    qgc_module *left, *right;   /* float and quantized, as read */
+    qgc_summary before, after;  /* of them */
+    qgc_eval_report accuracy, float_accuracy;
+    qgc_compare_report values;
+    double seconds[2]; /* of machine code for one sample: float, quantized */
+    qgc_diff *diff;
+} quantize_report;
+
+/* Measures and writes the page: the options --report, -o, --data, --limit, --labels, --func. */
+qgc_result write_report(invocation *call, const report_source *source);
+/* An output_writer. */
+void report_write_html(FILE *out, const void *report);
+
+#endif

@@ -1,0 +1,130 @@
+/* The page of --report. */
+#include "report.h"
+
+#include "diff.h"
+
+#include <math.h>
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* ---- what is read first ---- */
+
+static double worst_output(const qgc_compare_report *values)
+{
+    double worst = INFINITY;
+    for (size_t i = 0; i < values->num_rows; i++)
+        if (values->rows[i].is_output)
+            worst = fmin(worst, values->rows[i].sqnr);
+    return worst;
+}
+
+static html_tone tone_above(double value, double good, double fair)
+{
+    return value >= good ? HTML_GOOD : value >= fair ? HTML_WARN : HTML_BAD;
+}
+
+static void put_top1(html *page, const quantize_report *r)
+{
+    const qgc_eval_report *a = &r->float_accuracy, *b = &r->accuracy;
+    if (!b->has_labels)
+        return;
+    double before = percent((double)a->top1, (double)a->samples);
+    double after = percent((double)b->top1, (double)b->samples);
+    html_tile(page, HTML_PLAIN, "top-1 in floats", "%.2f %%", before);
+    html_tile(page, tone_above(after - before, -0.5, -2), "top-1 quantized", "%.2f %%", after);
+}
+
+static void put_tiles(html *page, const quantize_report *r)
+{
+    double agree = percent((double)r->accuracy.agree, (double)r->accuracy.samples);
+    double output = worst_output(&r->values);
+    double integers = percent(r->after.quantized_macs, r->after.macs);
+    html_tiles_begin(page);
+    put_top1(page, r);
+    html_tile(page, tone_above(agree, 99, 95), "same answer as in floats", "%.2f %%", agree);
+    if (isfinite(output))
+        html_tile(page, tone_above(output, 20, 10), "signal to error, worst output", "%.1f dB",
+                  output);
+    html_tile(page, tone_above(integers, 95, 50), "multiply-adds on integers", "%.1f %%", integers);
+    if (r->after.constant_bytes)
+        html_tile(page, HTML_PLAIN, "smaller weights", "%.1f\xc3\x97",
+                  (double)r->before.constant_bytes / (double)r->after.constant_bytes);
+    if (r->seconds[1] > 0)
+        html_tile(page, tone_above(r->seconds[0] / r->seconds[1], 1.2, 1), "faster", "%.1f\xc3\x97",
+                  r->seconds[0] / r->seconds[1]);
+    html_tiles_end(page);
+}
+
+static void put_pair(html *page, const char *title, double before, double after, const char *unit)
+{
+    double most = fmax(before, after);
+    if (!(most > 0))
+        return;
+    html_bars_begin(page, title);
+    html_bar(page, HTML_MUTED, "float", before / most, "%.4g %s", before, unit);
+    html_bar(page, HTML_PLAIN, "quantized", after / most, "%.4g %s", after, unit);
+    html_bars_end(page);
+}
+
+static void put_summary(html *page, const quantize_report *r)
+{
+    html_section(page, "summary", "Summary");
+    put_tiles(page, r);
+    html_write(page, "<div class=columns>");
+    put_pair(page, "Weights and other constants", (double)r->before.constant_bytes / 1024,
+             (double)r->after.constant_bytes / 1024, "KiB");
+    put_pair(page, "Time of one sample, one by one", 1e3 * r->seconds[0], 1e3 * r->seconds[1],
+             "ms");
+    html_write(page, "</div>");
+    html_write(page,
+               "<p class=note>%zu samples; machine code for this processor. %.4g million "
+               "multiply-adds a sample.</p>\n",
+               r->accuracy.samples, r->before.macs / 1e6);
+}
+
+/* ---- regions ---- */
+
+static void put_regions(html *page, const quantize_report *r)
+{
+    static const char *const COLUMNS[] = {"region", "target", "#ops", "#multiply-adds", "of all"};
+    qgc_region region;
+    if (!qgc_module_region(r->right, 0, &region))
+        return;
+    html_section(page, "regions", "Regions");
+    html_table_begin(page, sizeof COLUMNS / sizeof *COLUMNS, COLUMNS);
+    for (size_t i = 0; qgc_module_region(r->right, i, &region); i++) {
+        double share = r->after.macs > 0 ? region.macs / r->after.macs : 0;
+        html_row(page);
+        html_write(page, "<td class=ir>@%s</td><td>%s</td><td class=n>%zu</td>", region.name,
+                   region.target, region.ops);
+        html_write(page, "<td class=n>%.4g M</td><td>", region.macs / 1e6);
+        html_plot_share(page, HTML_PLAIN, share);
+        html_write(page, " %.1f %%</td>", 100 * share);
+    }
+    html_table_end(page);
+}
+
+/* ---- the page ---- */
+
+void report_write_html(FILE *out, const void *report)
+{
+    const quantize_report *r = report;
+    html page;
+    char subtitle[1024];
+    snprintf(subtitle, sizeof subtitle, "%s \xe2\x86\x92 %s", r->model, r->output);
+    html_begin(&page, out, "qgc quantize", subtitle);
+    put_summary(&page, r);
+    comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
+    compare_write_sections(&page, &c);
+    put_regions(&page, r);
+    if (r->diff)
+        diff_write_sections(&page, r->diff);
+    else
+        html_write(&page,
+                   "<p class=note>The graph is lowered to integer ops; without --target this "
+                   "page shows it beside the float graph.</p>\n");
+    html_end(&page);
+}
