@@ -87,11 +87,15 @@ qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qg
 
 /* ---- lists ---- */
 
-qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels,
+qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels, size_t num_starts,
                         const void **constants)
 {
-    qgc_lists lists = {0};
-    lists.start = qgc_planner_constant(p, channels, sizeof(int32_t));
+    qgc_lists lists = {.is_positive = true,
+                       .channels = channels,
+                       .num_starts = num_starts,
+                       .p = p,
+                       .constants = constants};
+    lists.start = qgc_planner_constant(p, channels * num_starts, sizeof(int32_t));
     lists.multipliers = qgc_planner_constant(p, channels, sizeof(float));
     constants[QGC_CONV_START] = lists.start;
     constants[QGC_CONV_MULTIPLIERS] = lists.multipliers;
@@ -107,7 +111,12 @@ static void bound_channel(const qgc_product *m, qgc_lists *lists, int64_t channe
                           int64_t magnitude)
 {
     double sum = fabs((double)start) + 255.0 * (double)magnitude;
-    sum *= fabs((double)qgc_channel_value(&m->multipliers, channel));
+    float multiplier = qgc_channel_value(&m->multipliers, channel);
+    if (sum > lists->max_acc)
+        lists->max_acc = sum;
+    if (!(multiplier > 0.0f && multiplier < 0x1p64f))
+        lists->is_positive = false;
+    sum *= fabs((double)multiplier);
     sum += fabs((double)qgc_channel_value(&m->c, channel));
     if (m->addend)
         sum += (65536.0 + 512.0) * fabs((double)qgc_channel_value(&m->addend_multipliers, channel));
@@ -142,6 +151,30 @@ void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *b,
                        lists->addend_multipliers);
         lists->addend_multipliers += width;
     }
+}
+
+/* Moves the starts by the bits of 2^23, once that is proved harmless (see qgc_epilogue). */
+static void shift_lists(const qgc_lists *lists)
+{
+    const float *multipliers = lists->constants[QGC_CONV_MULTIPLIERS];
+    int32_t *start = (int32_t *)(uintptr_t)lists->constants[QGC_CONV_START];
+    float *shift = qgc_planner_constant(lists->p, lists->channels, sizeof(float));
+    for (size_t i = 0; i < lists->channels * lists->num_starts; i++)
+        start[i] += 0x4b000000;
+    for (size_t i = 0; i < lists->channels; i++)
+        shift[i] = -0x1p23f * multipliers[i];
+    lists->constants[QGC_CONV_BIAS] = shift;
+}
+
+qgc_epilogue qgc_finish_lists(const qgc_product *m, const qgc_lists *lists)
+{
+    qgc_epilogue epilogue = qgc_make_epilogue(m, lists->max_sum);
+    epilogue.is_shifted = lists->p->target->has_fma && !epilogue.is_raw && !epilogue.has_bias &&
+                          !epilogue.has_addend && epilogue.lo >= epilogue.zero_point &&
+                          lists->is_positive && lists->max_acc < 0x1p23;
+    if (epilogue.is_shifted)
+        shift_lists(lists);
+    return epilogue;
 }
 
 /* ---- terms ---- */

@@ -34,22 +34,31 @@ static inline void qgc_add_weight(qgc_channel_sum *s, int8_t w)
     s->magnitude += w < 0 ? -w : w;
 }
 
-/* Start, multipliers, bias: of |channels| padded channels, filled block by block. */
+/* Start, multipliers, bias: of |channels| padded channels, filled block by block. There are
+ * |num_starts| lists of starts, of which only the first is filled so. */
 typedef struct qgc_lists {
     int32_t *start;
     float *multipliers, *bias, *addend_multipliers;
-    double max_sum; /* as of qgc_make_epilogue */
+    double max_sum;   /* as of qgc_make_epilogue */
+    double max_acc;   /* the largest sum of products, with the start, by magnitude */
+    bool is_positive; /* all multipliers are, and far from overflow */
+    size_t channels, num_starts;
+    qgc_planner *p;
+    const void **constants;
 } qgc_lists;
 typedef struct qgc_block {
     int64_t first, end; /* channels of it */
     uint32_t vectors, lanes;
 } qgc_block;
 /* Puts them into |constants|, rows QGC_CONV_*. */
-qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels,
+qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels, size_t num_starts,
                         const void **constants);
 /* The next block; |sums|: one per lane. */
 void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *block,
                     const qgc_channel_sum *sums);
+
+/* The epilogue that goes with the filled lists, which may change with it. */
+qgc_epilogue qgc_finish_lists(const qgc_product *m, const qgc_lists *lists);
 
 /* Where |node| is a requantize: |plan| for each term whose sum it alone uses, until one fits. */
 const char *qgc_plan_terms(qgc_planner *p, const qgc_node *node,

@@ -33,8 +33,13 @@ typedef struct qgc_epilogue {
     bool has_bias;   /* of the float kind; an integer bias stands in the accumulator's start */
     bool has_addend; /* + f32(addend - addend_zero_point) * addend_multiplier[c] before the bias */
     bool is_small;   /* proved: the rounded sum is within +-2^30 */
-    bool has_nan;    /* not excluded: infinities of both signs may meet */
-    int32_t nan;     /* the rounded sum where it is not a number */
+    /* The accumulator starts 0x4b000000 further on: its bits are those of the float 2^23 + acc. In
+     * place of the bias stands -2^23 * multiplier[c], and one fma(2^23 + acc, multiplier, that)
+     * gives what converting and multiplying does. Proved: acc < 2^23, and a negative sum ends at
+     * |lo|, as it does here, where 2^23 + acc is read with twice the precision. */
+    bool is_shifted;
+    bool has_nan; /* not excluded: infinities of both signs may meet */
+    int32_t nan;  /* the rounded sum where it is not a number */
     int32_t addend_zero_point;
     int32_t zero_point, lo, hi;
 } qgc_epilogue;
@@ -59,7 +64,17 @@ static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32
  *
  * A run is what lies contiguous in the input for one kernel row: kernel_w * channels bytes where
  * the dilation is 1, else channels bytes for each tap. The input's border holds the zero point.
- * With groups, all of it for each group: out_c channels from group_bytes of the input. */
+ * With groups, all of it for each group: out_c channels from group_bytes of the input.
+ *
+ * Output rows whose windows hang over the border by the same kernel rows make a part. What those
+ * rows would add, the zero point times their weights, stands in the part's own start. */
+typedef struct qgc_conv_part {
+    int64_t first_row, rows;
+    int64_t first_run, end_run; /* computed */
+    int64_t units;
+} qgc_conv_part;
+enum { QGC_CONV_MAX_PARTS = 5 };
+
 typedef struct qgc_conv_kernel {
     qgc_kernel base; /* units: tiles of output pixels, of all images, balanced */
     int64_t images, out_h, out_w, out_c;
@@ -68,6 +83,8 @@ typedef struct qgc_conv_kernel {
     int64_t num_runs;
     const int64_t *run_offsets; /* bytes from the pixel's first tap */
     int64_t run_steps;          /* 4-byte steps of each run: ceil(bytes / 4) */
+    uint32_t num_parts;
+    qgc_conv_part parts[QGC_CONV_MAX_PARTS]; /* their units follow one another */
     qgc_epilogue epilogue;
     uint32_t tile_vectors; /* per pixel: a block of channels has tile_vectors * lanes */
     uint32_t tile_pixels;  /* most pixels of a register tile */
@@ -75,7 +92,8 @@ typedef struct qgc_conv_kernel {
 
 /* Constants of kernels with an epilogue. Weights s8, of conv: [group][block][run][step][vector]
  * [lane][4]; the accumulator's start i32, multipliers f32, bias and addend multipliers f32 (NULL
- * without one), per group padded to whole vectors, in the blocks' order of channels. */
+ * without one), per group padded to whole vectors, in the blocks' order of channels. Of conv, one
+ * list of starts for each part. */
 enum {
     QGC_CONV_WEIGHTS,
     QGC_CONV_START,
@@ -88,16 +106,21 @@ enum {
 /* Depthwise convolution of NHWC u8: a sum of each channel by itself. Channels go in chunks of four
  * vectors; the bytes of four neighbouring pixels of a channel make the 32-bit lane that a dot
  * product takes, in the order of a block of four vectors. A group of four pixels serves several
- * outputs of its row, each with its weights shifted to where its window begins. */
+ * outputs of its row, each with its weights shifted to where its window begins, and all rows of a
+ * tile that it is in the window of. */
+enum { QGC_DEPTHWISE_UNROLLED = 7 }; /* most rows of a kernel that are no loop */
 typedef struct qgc_depthwise_kernel {
-    qgc_kernel base; /* units: output rows, of all images */
+    qgc_kernel base; /* units: blocks of output rows; full ones of all images, then the others */
     int64_t images, out_h, out_w, channels;
-    qgc_pixels in;                /* first taps of output rows; pixel: the next input pixel */
-    qgc_pixels out, addend;       /* of the output's pixels */
-    int64_t stride;               /* in input pixels */
-    int64_t kernel_h, kernel_row; /* rows of the kernel, bytes from one to the next */
-    int64_t width;                /* of the window with its dilation */
-    uint32_t outputs, groups;     /* of a tile: neighbouring outputs, groups of four pixels */
+    qgc_pixels in;            /* of the input's pixels, from the first output's first tap */
+    qgc_pixels out, addend;   /* of the output's pixels */
+    int64_t stride;           /* in input pixels */
+    int64_t kernel_h;         /* rows of the kernel */
+    int64_t row_stride;       /* input rows from an output row to the next one */
+    int64_t row_dilation;     /* input rows from a kernel row to the next one */
+    int64_t width;            /* of the window with its dilation */
+    uint32_t rows;            /* of a tile and of a full block */
+    uint32_t outputs, groups; /* of a row of a tile: neighbouring outputs, groups of four pixels */
     qgc_epilogue epilogue;
 } qgc_depthwise_kernel;
 
@@ -118,6 +141,19 @@ static inline bool qgc_depthwise_meets(const qgc_depthwise_kernel *k, uint32_t o
 {
     int64_t first = output * k->stride;
     return first < 4 * (int64_t)group + 4 && first + k->width > 4 * (int64_t)group;
+}
+
+/* The kernel row that meets input row |y| for row |row| of a tile, or -1. */
+static inline int64_t qgc_depthwise_row(const qgc_depthwise_kernel *k, int64_t y, uint32_t row)
+{
+    int64_t from = y - row * k->row_stride;
+    bool meets = from >= 0 && from % k->row_dilation == 0 && from / k->row_dilation < k->kernel_h;
+    return meets ? from / k->row_dilation : -1;
+}
+/* Input rows that a tile of |rows| rows spans. */
+static inline int64_t qgc_depthwise_span(const qgc_depthwise_kernel *k, uint32_t rows)
+{
+    return (rows - 1) * k->row_stride + (k->kernel_h - 1) * k->row_dilation + 1;
 }
 
 /* Pools of NHWC u8: the largest of a window's elements in bounds, or their sum less the zero point

@@ -19,7 +19,6 @@ typedef struct conv {
     const qgc_product *m;
     weights w;
     qgc_conv_kernel *k;
-    double max_sum;
 } conv;
 
 /* ---- packing ---- */
@@ -38,8 +37,23 @@ static int8_t weight_at(const conv *c, int64_t out, int64_t run, int64_t k)
     return (int8_t)(bytes[index] - c->m->weight_shift);
 }
 
+/* Sums of a block's weights: all of them, and those in runs that a part leaves out. */
+typedef struct block_sums {
+    qgc_channel_sum all[QGC_MAX_BLOCK];
+    int32_t left_out[QGC_CONV_MAX_PARTS][QGC_MAX_BLOCK];
+} block_sums;
+
+static void add_weight(const qgc_conv_kernel *k, int64_t run, uint32_t lane, int8_t weight,
+                       block_sums *sums)
+{
+    qgc_add_weight(&sums->all[lane], weight);
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        if (run < k->parts[i].first_run || run >= k->parts[i].end_run)
+            sums->left_out[i][lane] += weight;
+}
+
 static int8_t *pack_block(const conv *c, int64_t group, int64_t first, uint32_t vectors, int8_t *to,
-                          qgc_channel_sum *sums)
+                          block_sums *sums)
 {
     const qgc_conv_kernel *k = c->k;
     uint32_t lanes = c->p->target->lanes;
@@ -51,9 +65,20 @@ static int8_t *pack_block(const conv *c, int64_t group, int64_t first, uint32_t 
                 if (out >= k->out_c || byte >= c->w.run_bytes)
                     continue;
                 *to = weight_at(c, group * k->out_c + out, i / k->run_steps, byte);
-                qgc_add_weight(&sums[lane], *to);
+                add_weight(k, i / k->run_steps, lane, *to, sums);
             }
     return to;
+}
+
+/* The starts of a block: of each part what its left-out runs would add. |start|: the whole ones. */
+static void fill_starts(const conv *c, const qgc_lists *lists, uint32_t lanes, int32_t *start,
+                        const block_sums *sums)
+{
+    for (uint32_t part = c->k->num_parts; part-- > 0;)
+        for (uint32_t i = 0; i < lanes; i++) {
+            uint32_t more = (uint32_t)c->m->x_zero_point * (uint32_t)sums->left_out[part][i];
+            start[part * lists->channels + i] = (int32_t)((uint32_t)start[i] + more);
+        }
 }
 
 /* Walks the blocks of all groups: weights and the lists that go with them. */
@@ -66,18 +91,20 @@ static void pack(conv *c)
     size_t channels = vectors * lanes * (size_t)k->groups;
     int8_t *to = qgc_planner_constant(c->p, channels * 4, steps);
     k->base.constants[QGC_CONV_WEIGHTS] = to;
-    qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->base.constants);
+    qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->num_parts, k->base.constants);
     for (int64_t group = 0; group < k->groups; group++)
         for (size_t v = 0; v < vectors; v += k->tile_vectors) {
             uint32_t num =
                 vectors - v < k->tile_vectors ? (uint32_t)(vectors - v) : k->tile_vectors;
-            qgc_channel_sum sums[QGC_MAX_BLOCK] = {0};
+            block_sums sums = {0};
+            int32_t *start = lists.start;
             int64_t first = (int64_t)v * lanes;
-            to = pack_block(c, group, first, num, to, sums);
+            to = pack_block(c, group, first, num, to, &sums);
             qgc_block block = {group * k->out_c + first, (group + 1) * k->out_c, num, lanes};
-            qgc_fill_lists(c->m, &lists, &block, sums);
+            qgc_fill_lists(c->m, &lists, &block, sums.all);
+            fill_starts(c, &lists, num * lanes, start, &sums);
         }
-    c->max_sum = lists.max_sum;
+    k->epilogue = qgc_finish_lists(c->m, &lists);
 }
 
 /* ---- the step ---- */
@@ -91,8 +118,12 @@ static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
     k->tile_vectors = vectors < most ? vectors : most;
     uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
     k->tile_pixels = pixels < limit ? pixels : limit;
-    int64_t total = k->images * k->out_h * k->out_w;
-    k->base.units = (total + k->tile_pixels - 1) / k->tile_pixels;
+    k->base.units = 0;
+    for (uint32_t i = 0; i < k->num_parts; i++) {
+        int64_t pixels = k->images * k->parts[i].rows * k->out_w;
+        k->parts[i].units = (pixels + k->tile_pixels - 1) / k->tile_pixels;
+        k->base.units += k->parts[i].units;
+    }
 }
 
 static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *out)
@@ -106,7 +137,7 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->run_steps = (c->w.run_bytes + 3) / 4;
     choose_tile(p, k);
     pack(c);
-    k->epilogue = qgc_make_epilogue(c->m, c->max_sum);
+
     qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, addend ? 2 : 1, 1);
     step->inputs[0] = in;
     if (addend)
@@ -114,10 +145,12 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     step->outputs[0] = out;
     const char *groups =
         k->groups > 1 ? qgc_arena_printf(arena, "groups = %lld, ", (long long)k->groups) : "";
+    const char *parts =
+        k->num_parts > 1 ? qgc_arena_printf(arena, ", parts = %u", k->num_parts) : "";
     step->note = qgc_arena_printf(
-        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %ux%u%s",
+        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %ux%u%s%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
-        (long long)k->num_runs, (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors,
+        (long long)k->num_runs, (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors, parts,
         addend           ? ", add"
         : c->m->epilogue ? ""
                          : ", raw");
@@ -161,6 +194,8 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
                              .out = {0, rows * out_pixel, rows * out_pixel, out_pixel},
                              .addend = {0, rows * out_c, rows * out_c, out_c},
                              .num_runs = 1,
+                             .num_parts = 1,
+                             .parts = {{0, 1, 0, 1, 0}},
                              .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
     qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
@@ -182,6 +217,47 @@ static int64_t *run_offsets(const conv *c, const qgc_window *win, const qgc_pixe
         offsets[r] = row * win->dilation[0] * in->row + column * win->dilation[1] * in->pixel;
     }
     return offsets;
+}
+
+/* ---- parts ---- */
+
+static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* The runs of output row |row| whose kernel rows are inside the image of |height|. */
+static qgc_conv_part part_of_row(const conv *c, const qgc_window *win, int64_t height, int64_t row)
+{
+    int64_t first = row * win->stride[0] - win->border.top, dilation = win->dilation[0];
+    int64_t before = first < 0 ? (-first + dilation - 1) / dilation : 0;
+    int64_t inside = first < height ? (height - first + dilation - 1) / dilation : 0;
+    int64_t kernel_h = c->w.kernel_h, per_row = c->k->num_runs / kernel_h;
+    int64_t end = clamp(inside, 0, kernel_h), begin = clamp(before, 0, end);
+    return (qgc_conv_part){row, 1, begin * per_row, end * per_row, 0};
+}
+
+/* Only worth their code where they leave out at least a hundredth of the work. */
+static void find_parts(const conv *c, const qgc_window *win, int64_t height)
+{
+    qgc_conv_kernel *k = c->k;
+    int64_t computed = 0, all = k->out_h * k->num_runs;
+    k->num_parts = 0;
+    for (int64_t row = 0; row < k->out_h; row++) {
+        qgc_conv_part one = part_of_row(c, win, height, row);
+        qgc_conv_part *last = k->num_parts ? &k->parts[k->num_parts - 1] : NULL;
+        computed += one.end_run - one.first_run;
+        if (last && last->first_run == one.first_run && last->end_run == one.end_run)
+            last->rows++;
+        else if (k->num_parts < QGC_CONV_MAX_PARTS)
+            k->parts[k->num_parts++] = one;
+        else
+            computed = all;
+    }
+    if (computed + (all + 99) / 100 <= all)
+        return;
+    k->num_parts = 1;
+    k->parts[0] = (qgc_conv_part){0, k->out_h, 0, k->num_runs, 0};
 }
 
 static const char *plan_window(qgc_planner *p, const qgc_node *node)
@@ -218,6 +294,9 @@ static const char *plan_window(qgc_planner *p, const qgc_node *node)
                              .groups = groups,
                              .group_bytes = c.w.in_c};
     c.k->num_runs = c.w.merged ? c.w.kernel_h : c.w.kernel_h * c.w.kernel_w;
+    int64_t in_shape[4];
+    qgc_nchw_shape(m.x->type, in_shape);
+    find_parts(&c, &win, in_shape[2]);
     qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
     c.k->run_offsets = run_offsets(&c, &win, &b.in_pixels);
     c.k->in = b.in_pixels;

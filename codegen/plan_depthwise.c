@@ -14,36 +14,57 @@ typedef struct depthwise {
 
 /* ---- tiles ---- */
 
-/* Work per output of a kernel row with |groups| groups: eight shuffles each, four dot products for
- * each output that it meets. */
-static double tile_cost(qgc_depthwise_kernel *k, uint32_t groups, uint32_t most)
+/* Work of a tile: eight shuffles for each group of four pixels that some row of it meets, four dot
+ * products for each output that the group meets. */
+static int64_t tile_work(const qgc_depthwise_kernel *k, uint32_t rows, uint32_t outputs)
 {
-    int64_t outputs = (4 * (int64_t)groups - k->width) / k->stride + 1;
-    k->outputs = outputs < most ? (uint32_t)outputs : most;
-    k->groups = (uint32_t)(((k->outputs - 1) * k->stride + k->width + 3) / 4);
-    uint32_t work = 8 * k->groups;
-    for (uint32_t t = 0; t < k->outputs; t++)
-        for (uint32_t g = 0; g < k->groups; g++)
-            work += qgc_depthwise_meets(k, t, g) ? 4 : 0;
-    return (double)work / k->outputs;
+    int64_t work = 0;
+    uint32_t groups = (uint32_t)(((outputs - 1) * k->stride + k->width + 3) / 4);
+    for (int64_t y = 0; y < qgc_depthwise_span(k, rows); y++) {
+        int64_t num_rows = 0;
+        for (uint32_t row = 0; row < rows; row++)
+            num_rows += qgc_depthwise_row(k, y, row) >= 0;
+        for (uint32_t g = 0; num_rows && g < groups; g++) {
+            work += 8;
+            for (uint32_t t = 0; t < outputs; t++)
+                work += qgc_depthwise_meets(k, t, g) ? 4 * num_rows : 0;
+        }
+    }
+    return work;
 }
 
-/* Of all tiles whose sums, four vectors per output, stay in registers the cheapest. */
+/* Of the whole image, in tiles of this size and smaller ones at its ends. */
+static int64_t image_work(const qgc_depthwise_kernel *k, uint32_t rows, uint32_t outputs)
+{
+    int64_t work = 0;
+    uint32_t heights[] = {rows, (uint32_t)(k->out_h % rows)};
+    uint32_t widths[] = {outputs, (uint32_t)(k->out_w % outputs)};
+    for (int i = 0; i < 4; i++) {
+        int64_t high = i / 2 ? 1 : k->out_h / rows, wide = i % 2 ? 1 : k->out_w / outputs;
+        if (heights[i / 2] && widths[i % 2])
+            work += high * wide * tile_work(k, heights[i / 2], widths[i % 2]);
+    }
+    return work;
+}
+
+/* Of all tiles whose sums, four vectors per output, stay in registers the cheapest. A kernel whose
+ * rows are a loop has one row in a tile. */
 static void choose_tile(const qgc_planner *p, qgc_depthwise_kernel *k)
 {
-    uint32_t most = p->target->registers >= 32 ? 5 : 2, first = (uint32_t)((k->width + 3) / 4);
-    if (k->out_w < most)
-        most = (uint32_t)k->out_w;
-    double best = tile_cost(k, first, most);
-    uint32_t best_groups = first;
-    for (uint32_t groups = first + 1; groups <= first + 3; groups++) {
-        double cost = tile_cost(k, groups, most);
-        if (cost >= best)
-            continue;
-        best = cost;
-        best_groups = groups;
-    }
-    tile_cost(k, best_groups, most);
+    uint32_t most = p->target->registers >= 32 ? 6 : 2;
+    int64_t best = INT64_MAX;
+    for (uint32_t rows = 1; rows <= most && rows <= k->out_h; rows++)
+        for (uint32_t outputs = 1; outputs * rows <= most && outputs <= k->out_w; outputs++) {
+            int64_t work = image_work(k, rows, outputs);
+            bool fits = rows == 1 || k->kernel_h <= QGC_DEPTHWISE_UNROLLED;
+            if (!fits || work >= best)
+                continue;
+            best = work;
+            k->rows = rows;
+            k->outputs = outputs;
+        }
+    k->groups = (uint32_t)(((k->outputs - 1) * k->stride + k->width + 3) / 4);
+    k->base.units = k->images * ((k->out_h + k->rows - 1) / k->rows);
 }
 
 /* ---- packing ---- */
@@ -78,7 +99,7 @@ static int8_t *pack_chunk(const depthwise *d, int64_t first, uint32_t lanes, int
     return to;
 }
 
-static double pack(depthwise *d)
+static qgc_epilogue pack(depthwise *d)
 {
     qgc_depthwise_kernel *k = d->k;
     uint32_t most = d->p->target->lanes;
@@ -86,7 +107,7 @@ static double pack(depthwise *d)
     size_t steps = (size_t)k->kernel_h * k->outputs * k->groups * 4;
     int8_t *to = qgc_planner_constant(d->p, padded, steps);
     k->base.constants[QGC_CONV_WEIGHTS] = to;
-    qgc_lists lists = qgc_new_lists(d->p, d->m, padded, k->base.constants);
+    qgc_lists lists = qgc_new_lists(d->p, d->m, padded, 1, k->base.constants);
     for (int64_t first = 0; first < k->channels;) {
         qgc_channel_sum sums[QGC_MAX_BLOCK] = {0};
         uint32_t lanes = qgc_chunk_lanes(k->channels - first, most);
@@ -95,7 +116,7 @@ static double pack(depthwise *d)
         qgc_fill_lists(d->m, &lists, &block, sums);
         first += (int64_t)4 * lanes;
     }
-    return lists.max_sum;
+    return qgc_finish_lists(d->m, &lists);
 }
 
 /* ---- the step ---- */
@@ -106,20 +127,19 @@ static void add_step(depthwise *d, const qgc_conv_buffers *b)
     qgc_depthwise_kernel *k = d->k;
     qgc_arena *arena = &p->plan->arena;
     k->base.kind = QGC_KERNEL_DEPTHWISE;
-    k->base.units = k->images * k->out_h;
     k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
     choose_tile(p, k);
-    k->epilogue = qgc_make_epilogue(d->m, pack(d));
+    k->epilogue = pack(d);
     qgc_step *step = qgc_planner_add_kernel(p, d->m->node, &k->base, b->addend ? 2 : 1, 1);
     step->inputs[0] = b->in;
     if (b->addend)
         step->inputs[1] = b->addend;
     step->outputs[0] = b->out;
     step->note = qgc_arena_printf(
-        arena, "pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld, tile = %ux%u%s",
+        arena, "pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld, tile = %ux%ux%u%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, (long long)k->channels,
-        (long long)k->kernel_h, (long long)k->width, k->outputs, 4 * k->groups,
+        (long long)k->kernel_h, (long long)k->width, k->rows, k->outputs, 4 * k->groups,
         b->addend ? ", add" : "");
     qgc_planner_take(p, d->m->node);
     if (d->m->epilogue)
@@ -175,9 +195,9 @@ static const char *plan_sum(qgc_planner *p, const qgc_node *node)
                                   .addend = b.addend_pixels,
                                   .stride = win.stride[1],
                                   .kernel_h = w->rank == 4 ? w->shape[2] : 1,
-                                  .kernel_row = win.dilation[0] * b.in_pixels.row,
+                                  .row_stride = win.stride[0],
+                                  .row_dilation = win.dilation[0],
                                   .width = width};
-    d.k->in.row *= win.stride[0];
     add_step(&d, &b);
     return NULL;
 }

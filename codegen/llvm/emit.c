@@ -112,6 +112,13 @@ LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *o
     return LLVMBuildCall2(e->builder, type, function, args, num_args, "");
 }
 
+LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit)
+{
+    LLVMValueRef bound = qgc_emit_i64(e, limit);
+    LLVMValueRef kept = LLVMBuildICmp(e->builder, keep, x, bound, "");
+    return LLVMBuildSelect(e->builder, kept, x, bound, "");
+}
+
 void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValueRef end,
                     int64_t step)
 {

@@ -42,6 +42,8 @@ LLVMValueRef qgc_emit_at_const(qgc_emitter *e, LLVMValueRef base, int64_t offset
 LLVMValueRef qgc_emit_load(qgc_emitter *e, LLVMTypeRef type, LLVMValueRef address, unsigned align);
 void qgc_emit_store(qgc_emitter *e, LLVMValueRef value, LLVMValueRef address, unsigned align);
 LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t factor);
+/* |x| where |keep| holds of it and |limit|, else |limit|. */
+LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit);
 /* An intrinsic by name, with its overload types. */
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);

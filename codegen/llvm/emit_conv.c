@@ -16,13 +16,21 @@ typedef struct conv {
     LLVMValueRef in, out, addend; /* at the group */
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers;
     LLVMValueRef begin, end; /* tiles */
-    qgc_emit_image map;
     uint32_t lanes;
 } conv;
+
+/* A part as its tiles see it. */
+typedef struct part {
+    int64_t first_run, end_run;
+    int64_t start; /* bytes, in the lists of starts */
+    qgc_emit_image map;
+    qgc_pixels in, out, addend;
+} part;
 
 /* A block of channels and the tile within it. */
 typedef struct block {
     uint32_t vectors;
+    const part *part;
     int64_t channels; /* stored; fewer than vectors * lanes in the last block */
     LLVMValueRef weights, constants, channel; /* constants: byte offset into the lists */
 } block;
@@ -80,7 +88,8 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
 static void emit_start(conv *c, const block *b, tile *t)
 {
     qgc_emitter *e = c->e;
-    LLVMValueRef start = qgc_emit_at(e, c->start, b->constants);
+    LLVMValueRef start =
+        qgc_emit_at_const(e, qgc_emit_at(e, c->start, b->constants), b->part->start);
     for (uint32_t v = 0; v < b->vectors; v++) {
         LLVMValueRef at = qgc_emit_at_const(e, start, (int64_t)v * c->lanes * 4);
         LLVMValueRef first = qgc_emit_load(e, e->vi32, at, 4);
@@ -102,6 +111,7 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
 {
     qgc_emitter *e = c->e;
     const qgc_conv_kernel *k = c->k;
+    const part *r = b->part;
     uint32_t num = t->pixels * b->vectors;
     for (uint32_t i = num; i < num * t->phases; i++)
         t->acc[i % num] = LLVMBuildAdd(e->builder, t->acc[i % num], t->acc[i], "");
@@ -114,9 +124,9 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
                                       qgc_emit_at(e, c->addend_multipliers, b->constants)};
     for (uint32_t p = 0; p < t->pixels; p++) {
         LLVMValueRef pixel = LLVMBuildAdd(e->builder, first_pixel, qgc_emit_i64(e, p), "");
-        LLVMValueRef out = qgc_emit_pixel(e, &c->map, &k->out, c->out, pixel), addend = NULL;
+        LLVMValueRef out = qgc_emit_pixel(e, &r->map, &r->out, c->out, pixel), addend = NULL;
         if (k->epilogue.has_addend)
-            addend = qgc_emit_at(e, qgc_emit_pixel(e, &c->map, &k->addend, c->addend, pixel),
+            addend = qgc_emit_at(e, qgc_emit_pixel(e, &r->map, &r->addend, c->addend, pixel),
                                  b->channel);
         qgc_emit_finish_block(e, &channels, t->acc + (size_t)p * b->vectors, addend,
                               qgc_emit_at(e, out, out_offset(c, b->channel)), b->channels);
@@ -128,46 +138,75 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
     qgc_emitter *e = c->e;
     uint32_t sums = pixels * b->vectors;
     tile t = {.pixels = pixels, .phases = sums >= 8 ? 1 : sums >= 4 ? 2 : 4};
-    LLVMValueRef in = qgc_emit_pixel(e, &c->map, &c->k->in, c->in, first_pixel);
+    const part *r = b->part;
+    LLVMValueRef in = qgc_emit_pixel(e, &r->map, &r->in, c->in, first_pixel);
     for (uint32_t p = 0; p < pixels; p++) {
         LLVMValueRef pixel = LLVMBuildAdd(e->builder, first_pixel, qgc_emit_i64(e, p), "");
-        t.in[p] = qgc_pixels_are_flat(&c->map, &c->k->in)
-                      ? qgc_emit_at_const(e, in, p * c->k->in.pixel)
-                      : qgc_emit_pixel(e, &c->map, &c->k->in, c->in, pixel);
+        t.in[p] = qgc_pixels_are_flat(&r->map, &r->in)
+                      ? qgc_emit_at_const(e, in, p * r->in.pixel)
+                      : qgc_emit_pixel(e, &r->map, &r->in, c->in, pixel);
     }
     emit_start(c, b, &t);
-    for (int64_t r = 0; r < c->k->num_runs; r++)
-        emit_run(c, b, &t, r);
+    for (int64_t run = r->first_run; run < r->end_run; run++)
+        emit_run(c, b, &t, run);
     emit_finish(c, b, &t, first_pixel);
 }
 
-static LLVMValueRef emit_limit(conv *c, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit)
+/* Channels padded to whole vectors: of the lists, per group. */
+static int64_t padded_channels(const conv *c)
 {
-    LLVMValueRef bound = qgc_emit_i64(c->e, limit);
-    LLVMValueRef kept = LLVMBuildICmp(c->e->builder, keep, x, bound, "");
-    return LLVMBuildSelect(c->e->builder, kept, x, bound, "");
+    return (c->k->out_c + c->lanes - 1) / c->lanes * c->lanes;
+}
+
+/* Tiles of |pixels| pixels: units [first, first + num), as far as they are asked for.
+ * |first_pixel|: of the first one, within the part. */
+static void emit_tile_range(conv *c, const block *b, uint32_t pixels, int64_t first, int64_t num,
+                            int64_t first_pixel)
+{
+    qgc_emitter *e = c->e;
+    qgc_loop loop = {.may_be_empty = true};
+    if (!num)
+        return;
+    qgc_loop_begin(e, &loop, qgc_emit_limit(e, LLVMIntSGT, c->begin, first),
+                   qgc_emit_limit(e, LLVMIntSLT, c->end, first + num), 1);
+    LLVMValueRef pixel = qgc_emit_mul_const(e, loop.index, pixels);
+    emit_tile(c, b, pixels,
+              LLVMBuildAdd(e->builder, pixel, qgc_emit_i64(e, first_pixel - first * pixels), ""));
+    qgc_loop_end(e, &loop);
+}
+
+/* Pixels of a part; a single image needs no stride. */
+static qgc_pixels part_pixels(const qgc_conv_kernel *k, const qgc_conv_part *p, qgc_pixels pixels)
+{
+    pixels.first += p->first_row * pixels.row;
+    if (k->images == 1)
+        pixels.image = p->rows * pixels.row;
+    return pixels;
 }
 
 /* The tiles [begin, end) of one block. They are balanced, 14 pixels are 5 + 5 + 4, never 6 + 6 + 2:
- * the first |num_large| have a pixel more than the others. */
-static void emit_tiles(conv *c, const block *b)
+ * the first |num_large| of a part have a pixel more than its others. */
+static void emit_tiles(conv *c, block *b)
 {
-    qgc_emitter *e = c->e;
     const qgc_conv_kernel *k = c->k;
-    int64_t total = k->images * k->out_h * k->out_w, tiles = k->base.units;
-    int64_t small = total / tiles, num_large = total - small * tiles;
-    if (num_large) {
-        qgc_loop loop = {.may_be_empty = true};
-        qgc_loop_begin(e, &loop, c->begin, emit_limit(c, LLVMIntSLT, c->end, num_large), 1);
-        emit_tile(c, b, (uint32_t)small + 1, qgc_emit_mul_const(e, loop.index, small + 1));
-        qgc_loop_end(e, &loop);
+    int64_t unit = 0, starts = padded_channels(c) * k->groups * 4;
+    for (uint32_t i = 0; i < k->num_parts; i++) {
+        const qgc_conv_part *p = &k->parts[i];
+        part r = {.first_run = p->first_run,
+                  .end_run = p->end_run,
+                  .start = i * starts,
+                  .map = {p->rows, k->out_w},
+                  .in = part_pixels(k, p, k->in),
+                  .out = part_pixels(k, p, k->out),
+                  .addend = part_pixels(k, p, k->addend)};
+        int64_t total = k->images * p->rows * k->out_w;
+        int64_t small = total / p->units, num_large = total - small * p->units;
+        b->part = &r;
+        emit_tile_range(c, b, (uint32_t)small + 1, unit, num_large, 0);
+        emit_tile_range(c, b, (uint32_t)small, unit + num_large, p->units - num_large,
+                        num_large * (small + 1));
+        unit += p->units;
     }
-    qgc_loop loop = {.may_be_empty = true};
-    qgc_loop_begin(e, &loop, emit_limit(c, LLVMIntSGT, c->begin, num_large), c->end, 1);
-    LLVMValueRef first = qgc_emit_mul_const(e, loop.index, small);
-    emit_tile(c, b, (uint32_t)small,
-              LLVMBuildAdd(e->builder, first, qgc_emit_i64(e, num_large), ""));
-    qgc_loop_end(e, &loop);
 }
 
 static int64_t block_bytes(const conv *c, uint32_t vectors)
@@ -185,25 +224,26 @@ static void emit_blocks(conv *c)
         qgc_loop loop = {.carried = {c->weights}, .num_carried = 1};
         qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole * block_channels),
                        block_channels);
-        block b = {k->tile_vectors, block_channels, loop.carried[0],
-                   qgc_emit_mul_const(e, loop.index, 4), loop.index};
+        block b = {k->tile_vectors,
+                   NULL,
+                   block_channels,
+                   loop.carried[0],
+                   qgc_emit_mul_const(e, loop.index, 4),
+                   loop.index};
         emit_tiles(c, &b);
         loop.carried[0] = qgc_emit_at_const(e, loop.phis[0], block_bytes(c, k->tile_vectors));
         qgc_loop_end(e, &loop);
     }
     if (rest) {
         int64_t first = whole * block_channels;
-        block b = {(uint32_t)((rest + c->lanes - 1) / c->lanes), rest,
+        block b = {(uint32_t)((rest + c->lanes - 1) / c->lanes),
+                   NULL,
+                   rest,
                    qgc_emit_at_const(e, c->weights, whole * block_bytes(c, k->tile_vectors)),
-                   qgc_emit_i64(e, first * 4), qgc_emit_i64(e, first)};
+                   qgc_emit_i64(e, first * 4),
+                   qgc_emit_i64(e, first)};
         emit_tiles(c, &b);
     }
-}
-
-/* Channels padded to whole vectors: of the lists, per group. */
-static int64_t padded_channels(const conv *c)
-{
-    return (c->k->out_c + c->lanes - 1) / c->lanes * c->lanes;
 }
 
 static void emit_groups(conv *c)
@@ -252,7 +292,6 @@ void qgc_emit_conv(qgc_emitter *e, const qgc_kernel *kernel)
                   qgc_emit_argument(e, args.constants, QGC_CONV_ADDEND_MULTIPLIERS),
               .begin = args.begin,
               .end = args.end,
-              .map = {k->out_h, k->out_w},
               .lanes = e->level->lanes};
     emit_groups(&c);
     LLVMBuildRetVoid(e->builder);

@@ -1,8 +1,8 @@
-/* Depthwise convolution: for chunk of channels: for row: for tile of outputs: for kernel row: for
- * group of four pixels: interleave them bytewise, four dot products for each output. */
+/* Depthwise convolution: for chunk of channels: for block of rows: for tile of outputs: for input
+ * row: for group of four pixels: interleave them bytewise, four dot products for each output. */
 #include "codegen/llvm/emit.h"
 
-enum { VECTORS = 4, MAX_OUTPUTS = 8, MAX_UNROLLED_ROWS = 7 };
+enum { VECTORS = 4, MAX_OUTPUTS = 8 };
 
 typedef struct depthwise {
     qgc_emitter *e;
@@ -10,6 +10,7 @@ typedef struct depthwise {
     LLVMValueRef in, out, addend;
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers; /* of the chunk */
     LLVMValueRef begin, end;
+    uint32_t rows;    /* of the block */
     uint32_t lanes;   /* of the chunk's vectors */
     int64_t channels; /* of the chunk */
 } depthwise;
@@ -60,58 +61,99 @@ static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValue
     emit_interleave(e, d->lanes, pixels, x);
 }
 
-/* One kernel row into the sums of |outputs| outputs. */
-static void emit_kernel_row(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef weights,
-                            LLVMValueRef *acc)
-{
-    qgc_emitter *e = d->e;
-    const qgc_depthwise_kernel *k = d->k;
-    LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
-    for (uint32_t g = 0; g < k->groups; g++) {
-        LLVMValueRef x[VECTORS];
-        bool ready = false;
-        for (uint32_t t = 0; t < outputs; t++) {
-            if (!qgc_depthwise_meets(k, t, g))
-                continue;
-            if (!ready)
-                emit_group(d, outputs, g, in, x);
-            ready = true;
-            for (uint32_t v = 0; v < VECTORS; v++) {
-                int64_t at = ((int64_t)(t * k->groups + g) * VECTORS + v) * d->lanes * 4;
-                LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
-                LLVMValueRef *sum = &acc[t * VECTORS + v];
-                *sum = qgc_emit_dot(e, d->lanes, *sum, x[v], w);
-            }
-        }
-    }
-}
-
 static int64_t row_weights(const depthwise *d)
 {
     return (int64_t)d->k->outputs * d->k->groups * VECTORS * d->lanes * 4;
 }
 
-static void emit_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef *acc)
+/* A group of pixels into the sums of the outputs of one row that it meets. */
+static void emit_dots(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueRef weights,
+                      const LLVMValueRef *x, LLVMValueRef *acc)
 {
     qgc_emitter *e = d->e;
     const qgc_depthwise_kernel *k = d->k;
-    if (k->kernel_h <= MAX_UNROLLED_ROWS) {
-        for (int64_t y = 0; y < k->kernel_h; y++)
-            emit_kernel_row(d, outputs, qgc_emit_at_const(e, in, y * k->kernel_row),
-                            qgc_emit_at_const(e, d->weights, y * row_weights(d)), acc);
-        return;
+    LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
+    for (uint32_t i = 0; i < outputs * VECTORS; i++) {
+        uint32_t t = i / VECTORS, v = i % VECTORS;
+        if (!qgc_depthwise_meets(k, t, group))
+            continue;
+        int64_t at = ((int64_t)(t * k->groups + group) * VECTORS + v) * d->lanes * 4;
+        LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
+        acc[i] = qgc_emit_dot(e, d->lanes, acc[i], x[v], w);
     }
+}
+
+/* Input row |y| of a tile, at |in|, into the sums of all outputs. */
+static void emit_input_row(depthwise *d, uint32_t outputs, int64_t y, LLVMValueRef in,
+                           LLVMValueRef *acc)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    uint32_t groups = (uint32_t)(((outputs - 1) * k->stride + k->width + 3) / 4);
+    for (uint32_t g = 0; g < groups; g++) {
+        LLVMValueRef x[VECTORS];
+        bool ready = false;
+        for (uint32_t row = 0; row < d->rows; row++) {
+            int64_t kernel_row = qgc_depthwise_row(k, y, row);
+            if (kernel_row < 0)
+                continue;
+            if (!ready)
+                emit_group(d, outputs, g, in, x);
+            ready = true;
+            emit_dots(d, outputs, g, qgc_emit_at_const(e, d->weights, kernel_row * row_weights(d)),
+                      x, acc + (size_t)row * outputs * VECTORS);
+        }
+    }
+}
+
+/* A kernel of many rows, for one row of outputs. */
+static void emit_long_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef *acc)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    depthwise row = *d;
     qgc_loop loop = {.num_carried = outputs * VECTORS};
     for (uint32_t i = 0; i < loop.num_carried; i++)
         loop.carried[i] = acc[i];
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->kernel_h), 1);
-    emit_kernel_row(d, outputs,
-                    qgc_emit_at(e, in, qgc_emit_mul_const(e, loop.index, k->kernel_row)),
-                    qgc_emit_at(e, d->weights, qgc_emit_mul_const(e, loop.index, row_weights(d))),
-                    loop.carried);
+    row.weights = qgc_emit_at(e, d->weights, qgc_emit_mul_const(e, loop.index, row_weights(d)));
+    LLVMValueRef offset = qgc_emit_mul_const(e, loop.index, k->row_dilation * k->in.row);
+    emit_input_row(&row, outputs, 0, qgc_emit_at(e, in, offset), loop.carried);
     qgc_loop_end(e, &loop);
     for (uint32_t i = 0; i < loop.num_carried; i++)
         acc[i] = loop.carried[i];
+}
+
+static void emit_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef *acc)
+{
+    if (d->k->kernel_h > QGC_DEPTHWISE_UNROLLED) {
+        emit_long_kernel(d, outputs, in, acc);
+        return;
+    }
+    for (int64_t y = 0; y < qgc_depthwise_span(d->k, d->rows); y++)
+        emit_input_row(d, outputs, y, qgc_emit_at_const(d->e, in, y * d->k->in.row), acc);
+}
+
+/* The sums of |outputs| outputs of each row to bytes at |out|. */
+static void emit_outputs(depthwise *d, uint32_t outputs, LLVMValueRef *acc, LLVMValueRef out,
+                         LLVMValueRef addend)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    qgc_emit_channels channels = {.epilogue = &k->epilogue,
+                                  .lanes = d->lanes,
+                                  .vectors = VECTORS,
+                                  .multipliers = d->multipliers,
+                                  .bias = d->bias,
+                                  .addend_multipliers = d->addend_multipliers};
+    for (uint32_t i = 0; i < d->rows * outputs; i++) {
+        int64_t row = i / outputs, t = i % outputs;
+        int64_t addend_at = row * k->addend.row + t * k->addend.pixel;
+        qgc_emit_finish_block(e, &channels, acc + (size_t)i * VECTORS,
+                              addend ? qgc_emit_at_const(e, addend, addend_at) : NULL,
+                              qgc_emit_at_const(e, out, row * k->out.row + t * k->out.pixel),
+                              d->channels);
+    }
 }
 
 /* A tile; |x|: its first output's column. */
@@ -122,48 +164,38 @@ static void emit_tile(depthwise *d, uint32_t outputs, LLVMValueRef x, LLVMValueR
     const qgc_depthwise_kernel *k = d->k;
     LLVMValueRef acc[MAX_OUTPUTS * VECTORS];
     LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
-    for (uint32_t i = 0; i < outputs * VECTORS; i++)
+    for (uint32_t i = 0; i < d->rows * outputs * VECTORS; i++)
         acc[i] = qgc_emit_load(
             e, vector, qgc_emit_at_const(e, d->start, (int64_t)(i % VECTORS) * d->lanes * 4), 4);
     emit_kernel(d, outputs, qgc_emit_at(e, in, qgc_emit_mul_const(e, x, k->stride * k->in.pixel)),
                 acc);
-    qgc_emit_channels channels = {.epilogue = &k->epilogue,
-                                  .lanes = d->lanes,
-                                  .vectors = VECTORS,
-                                  .multipliers = d->multipliers,
-                                  .bias = d->bias,
-                                  .addend_multipliers = d->addend_multipliers};
     out = qgc_emit_at(e, out, qgc_emit_mul_const(e, x, k->out.pixel));
     if (addend)
         addend = qgc_emit_at(e, addend, qgc_emit_mul_const(e, x, k->addend.pixel));
-    for (uint32_t t = 0; t < outputs; t++)
-        qgc_emit_finish_block(e, &channels, acc + (size_t)t * VECTORS,
-                              addend ? qgc_emit_at_const(e, addend, t * k->addend.pixel) : NULL,
-                              qgc_emit_at_const(e, out, t * k->out.pixel), d->channels);
+    emit_outputs(d, outputs, acc, out, addend);
 }
 
+/* Of row |row| of image |image|. */
 static LLVMValueRef emit_row_address(depthwise *d, const qgc_pixels *pixels, LLVMValueRef base,
-                                     LLVMValueRef unit)
+                                     LLVMValueRef image, LLVMValueRef row)
 {
     qgc_emitter *e = d->e;
-    LLVMValueRef height = qgc_emit_i64(e, d->k->out_h);
-    LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
-    LLVMValueRef row = LLVMBuildURem(e->builder, unit, height, "");
     base = qgc_emit_at_const(e, base, pixels->first);
     base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
     return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
 }
 
-static void emit_rows(depthwise *d)
+/* A block of d->rows rows, the first of which is |row|. */
+static void emit_block(depthwise *d, LLVMValueRef image, LLVMValueRef row)
 {
     qgc_emitter *e = d->e;
     const qgc_depthwise_kernel *k = d->k;
     int64_t rest = k->out_w % k->outputs, whole = k->out_w - rest;
-    qgc_loop rows = {0};
-    qgc_loop_begin(e, &rows, d->begin, d->end, 1);
-    LLVMValueRef in = emit_row_address(d, &k->in, d->in, rows.index);
-    LLVMValueRef out = emit_row_address(d, &k->out, d->out, rows.index);
-    LLVMValueRef addend = d->addend ? emit_row_address(d, &k->addend, d->addend, rows.index) : NULL;
+    qgc_pixels from = k->in;
+    from.row *= k->row_stride;
+    LLVMValueRef in = emit_row_address(d, &from, d->in, image, row);
+    LLVMValueRef out = emit_row_address(d, &k->out, d->out, image, row);
+    LLVMValueRef addend = d->addend ? emit_row_address(d, &k->addend, d->addend, image, row) : NULL;
     if (whole) {
         qgc_loop tiles = {0};
         qgc_loop_begin(e, &tiles, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), k->outputs);
@@ -172,7 +204,31 @@ static void emit_rows(depthwise *d)
     }
     if (rest)
         emit_tile(d, (uint32_t)rest, qgc_emit_i64(e, whole), in, out, addend);
-    qgc_loop_end(e, &rows);
+}
+
+/* Full blocks are the units [0, whole * images), then comes one block of the rest per image. */
+static void emit_rows(depthwise *d)
+{
+    qgc_emitter *e = d->e;
+    const qgc_depthwise_kernel *k = d->k;
+    int64_t whole = k->out_h / k->rows, rest = k->out_h % k->rows, num = whole * k->images;
+    if (whole) {
+        qgc_loop blocks = {.may_be_empty = true};
+        qgc_loop_begin(e, &blocks, d->begin, qgc_emit_limit(e, LLVMIntSLT, d->end, num), 1);
+        LLVMValueRef image = LLVMBuildUDiv(e->builder, blocks.index, qgc_emit_i64(e, whole), "");
+        LLVMValueRef block = LLVMBuildURem(e->builder, blocks.index, qgc_emit_i64(e, whole), "");
+        d->rows = k->rows;
+        emit_block(d, image, qgc_emit_mul_const(e, block, k->rows));
+        qgc_loop_end(e, &blocks);
+    }
+    if (rest) {
+        qgc_loop blocks = {.may_be_empty = true};
+        qgc_loop_begin(e, &blocks, qgc_emit_limit(e, LLVMIntSGT, d->begin, num), d->end, 1);
+        LLVMValueRef image = LLVMBuildSub(e->builder, blocks.index, qgc_emit_i64(e, num), "");
+        d->rows = (uint32_t)rest;
+        emit_block(d, image, qgc_emit_i64(e, whole * k->rows));
+        qgc_loop_end(e, &blocks);
+    }
 }
 
 /* All rows of the chunk at |channel|; |base|: addresses of the whole kernel's. */

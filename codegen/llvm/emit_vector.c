@@ -125,6 +125,18 @@ static LLVMValueRef emit_spread(qgc_emitter *e, const qgc_emit_channels *c, LLVM
     return LLVMBuildZExt(e->builder, some, LLVMVectorType(e->i32, c->lanes), "");
 }
 
+/* f32(acc) * m */
+static LLVMValueRef emit_product(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
+                                 LLVMValueRef m, int64_t offset)
+{
+    LLVMTypeRef vf32 = LLVMTypeOf(m);
+    if (!c->epilogue->is_shifted)
+        return LLVMBuildFMul(e->builder, LLVMBuildSIToFP(e->builder, acc, vf32, ""), m, "");
+    LLVMValueRef shift = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->bias, offset), 4);
+    LLVMValueRef args[] = {LLVMBuildBitCast(e->builder, acc, vf32, ""), m, shift};
+    return qgc_emit_intrinsic(e, "llvm.fma", &vf32, 1, args, 3);
+}
+
 static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
                                LLVMValueRef addend, uint32_t v)
 {
@@ -132,7 +144,7 @@ static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMV
     LLVMTypeRef vf32 = LLVMVectorType(e->f32, c->lanes);
     int64_t offset = (int64_t)v * c->lanes * 4;
     LLVMValueRef m = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->multipliers, offset), 4);
-    LLVMValueRef f = LLVMBuildFMul(b, LLVMBuildSIToFP(b, acc, vf32, ""), m, "");
+    LLVMValueRef f = emit_product(e, c, acc, m, offset);
     if (addend) {
         LLVMValueRef q = emit_spread(e, c, addend, v);
         LLVMValueRef z =
