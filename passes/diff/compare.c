@@ -303,6 +303,8 @@ static void compare_params(qgc_diff_pair *pair, qgc_diff_row *row)
 {
     const qgc_func *a = pair->left.func, *b = pair->right.func;
     qgc_arena *arena = &pair->diff->arena;
+    for (uint32_t i = 0; i < a->num_params && i < b->num_params; i++)
+        qgc_diff_pair_symbols(pair->diff, a->params[i].type, b->params[i].type);
     for (uint32_t i = 0; i < a->num_params && i < b->num_params; i++) {
         const qgc_type *l = a->params[i].type, *r = b->params[i].type;
         const char *name = value_text(pair->diff, &a->params[i]);

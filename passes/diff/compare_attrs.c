@@ -53,6 +53,40 @@ static void *translate_join(void *user, char sign, void *a, void *b)
     return keep(t, sign == '*' ? qgc_dim_mul(dims, x, y) : qgc_dim_div(dims, x, y));
 }
 
+/* Symbols that no dimension has alone on both sides are paired in the order of their names. */
+enum { MAX_SYMBOLS = 8 };
+
+typedef struct symbols {
+    qgc_name names[MAX_SYMBOLS];
+    size_t num;
+} symbols;
+
+static void collect_symbol(void *user, qgc_name symbol)
+{
+    symbols *s = user;
+    if (s->num < MAX_SYMBOLS)
+        s->names[s->num] = symbol;
+    s->num++;
+}
+
+static void pair_symbols(qgc_diff *diff, qgc_dim a, qgc_dim b)
+{
+    symbols left = {.num = 0}, right = {.num = 0};
+    qgc_dim_symbols(a, collect_symbol, &left);
+    qgc_dim_symbols(b, collect_symbol, &right);
+    for (size_t i = 0; left.num == right.num && i < left.num && i < MAX_SYMBOLS; i++)
+        symbols_equal(diff, left.names[i], right.names[i]);
+}
+
+void qgc_diff_pair_symbols(qgc_diff *diff, const qgc_type *a, const qgc_type *b)
+{
+    for (uint32_t i = 0; i < a->rank && i < b->rank; i++) {
+        qgc_name left = qgc_dim_as_symbol(a->dims[i]), right = qgc_dim_as_symbol(b->dims[i]);
+        if (left && right)
+            symbols_equal(diff, left, right);
+    }
+}
+
 bool qgc_diff_dim_equal(qgc_diff *diff, qgc_dim a, qgc_dim b)
 {
     if (qgc_dim_is_number(a) || qgc_dim_is_number(b) || qgc_dim_is_unknown(a) ||
@@ -61,6 +95,7 @@ bool qgc_diff_dim_equal(qgc_diff *diff, qgc_dim a, qgc_dim b)
     qgc_name left = qgc_dim_as_symbol(a), right = qgc_dim_as_symbol(b);
     if (left && right)
         return symbols_equal(diff, left, right);
+    pair_symbols(diff, a, b);
     translation t = {diff, true};
     const qgc_dim_builder builder = {&t, translate_number, translate_symbol, translate_join};
     const qgc_dim *there = qgc_dim_build(a, &builder);

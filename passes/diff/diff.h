@@ -98,6 +98,8 @@ bool qgc_diff_types_alike(const qgc_node *left, const qgc_node *right);
  * default, and symbols of dimensions are renamed. */
 bool qgc_diff_attr_equal(qgc_diff_pair *pair, const qgc_attr_spec *spec, const qgc_attr *a,
                          const qgc_attr *b);
+/* Pairs symbols that stand alone in the same place. */
+void qgc_diff_pair_symbols(qgc_diff *diff, const qgc_type *a, const qgc_type *b);
 bool qgc_diff_dim_equal(qgc_diff *diff, qgc_dim a, qgc_dim b);
 bool qgc_diff_shape_equal(qgc_diff *diff, const qgc_type *a, const qgc_type *b);
 /* Whether the functions may be paired; pairs them where neither is, and queues the pair. */
