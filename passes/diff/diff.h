@@ -32,7 +32,10 @@ typedef struct qgc_diff_pair {
 } qgc_diff_pair;
 
 struct qgc_diff {
-    qgc_module *left, *right;
+    qgc_module *given[2];     /* the caller's */
+    qgc_module *left, *right; /* copies of them, regions in place */
+    qgc_map originals;        /* value -> the given module's */
+    qgc_map regions;          /* node -> the given module's function that it comes from */
     qgc_context *context;
     qgc_arena arena, scratch;
     qgc_map funcs[2];   /* left function -> right function, and back */
@@ -45,6 +48,12 @@ struct qgc_diff {
     size_t counts[QGC_NUM_DIFF_CLASSES];
     size_t num_renamed;
 };
+
+/* ---- flatten.c ---- */
+
+/* A copy whose regions stand where they are called; fills |originals| and |regions|. Destroyed
+ * before the module. */
+qgc_module *qgc_diff_flatten(qgc_diff *diff, const qgc_module *module);
 
 /* ---- hash.c ---- */
 
@@ -150,6 +159,7 @@ void qgc_diff_compare_statistics(qgc_diff_pair *pair, const qgc_value *a, const 
 /* Rows of two functions, and of one that has no partner. */
 void qgc_diff_write_pair(qgc_diff_pair *pair);
 void qgc_diff_write_single(qgc_diff *diff, qgc_func *func, bool is_left);
+/* "@main.%c", as in the given module. */
 const char *qgc_diff_value_name(qgc_diff *diff, const qgc_func *func, const qgc_value *value);
 
 #endif
