@@ -106,7 +106,7 @@ static bool add_step(builder *b, qgc_backend_op *op)
 static bool add_op(builder *b, qgc_node *node)
 {
     qgc_foreign *f = b->f;
-    qgc_why why = {.fault = QGC_FAULT_NOT_AN_OP, .text = ""};
+    qgc_why why = {QGC_FAULT_NOT_AN_OP, ""};
     qgc_backend_op *op = QGC_NEW(&f->arena, qgc_backend_op);
     const qgc_claim *claim = NULL;
     if (qgc_claims_view(node, true, &f->arena, &op->view, &why))
@@ -115,14 +115,23 @@ static bool add_op(builder *b, qgc_node *node)
         return stop(b, "%s to %%%s is not claimed: %s", qgc_node_op(node)->mnemonic,
                     node->results[0].name->data, why.text);
     op->region = f;
-    op->index = f->ops.size;
     op->lower = qgc_backend_pattern_at(f->backend, claim->pattern).lower;
     if (!op->lower)
         return stop(b, "the backend does not lower %s itself", qgc_node_op(node)->mnemonic);
     for (uint32_t i = 0; i < op->view.num_nodes; i++)
         *qgc_map_at(&b->covered, op->view.nodes[i]) = op;
     list_values(b, op);
-    qgc_vec_push(&f->arena, &f->ops, op);
+    return true;
+}
+
+/* An op runs where its island ends: the fused add's term may be computed in between. */
+static bool end_op(builder *b, const qgc_node *node)
+{
+    qgc_backend_op *op = qgc_map_get(&b->covered, node);
+    if (!op || op->view.nodes[op->view.num_nodes - 1] != node)
+        return true;
+    op->index = b->f->ops.size;
+    qgc_vec_push(&b->f->arena, &b->f->ops, op);
     return add_step(b, op);
 }
 
@@ -168,7 +177,7 @@ static bool read_func(builder *b)
         plan->params[i] = qgc_map_get(&b->buffers, &func->params[i]);
     }
     QGC_EACH_NODE (node, func)
-        if (!read_node(b, node))
+        if (!read_node(b, node) || !end_op(b, node))
             return false;
     for (uint32_t i = 0; i < func->num_results; i++) {
         plan->results[i] = find_buffer(b, qgc_node_operand(func->last, i));

@@ -94,10 +94,10 @@ static qgc_result check_backend(qgc_context *context, const char *file, const qg
 
 /* ---- opening ---- */
 
-static qgc_result open_backend(qgc_context *context, qgc_plugin *plugin, const char *options)
+static qgc_result open_backend(qgc_context *context, const qgc_backend *b, qgc_plugin *plugin,
+                               const char *options)
 {
     char error[512] = "";
-    const qgc_backend *b = plugin->backend;
     if (!b->open || b->open(options, &plugin->state, error, sizeof error) == QGC_BACKEND_OK)
         return QGC_OK;
     error[sizeof error - 1] = 0;
@@ -106,19 +106,21 @@ static qgc_result open_backend(qgc_context *context, qgc_plugin *plugin, const c
                       options, options[0] ? "}" : "");
 }
 
-static qgc_result query(qgc_context *context, qgc_plugin *plugin)
+/* NULL: reported. */
+static const qgc_backend *query(qgc_context *context, const qgc_plugin *plugin)
 {
     qgc_backend_query_fn *ask = NULL;
     void *symbol = dlsym(plugin->handle, QGC_BACKEND_QUERY);
-    if (!symbol)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_BAD,
-                          "plug-in %s has no symbol " QGC_BACKEND_QUERY, plugin->file);
-    memcpy(&ask, &symbol, sizeof symbol);
-    plugin->backend = ask(QGC_BACKEND_ABI);
-    if (!plugin->backend)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_BAD,
-                          "plug-in %s: " QGC_BACKEND_QUERY " returned nothing", plugin->file);
-    return check_backend(context, plugin->file, plugin->backend);
+    if (symbol)
+        memcpy(&ask, &symbol, sizeof symbol);
+    const qgc_backend *backend = ask ? ask(QGC_BACKEND_ABI) : NULL;
+    if (backend)
+        return check_backend(context, plugin->file, backend) == QGC_OK ? backend : NULL;
+    qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_BAD,
+               ask ? "plug-in %s: " QGC_BACKEND_QUERY " returned nothing"
+                   : "plug-in %s has no symbol " QGC_BACKEND_QUERY,
+               plugin->file);
+    return NULL;
 }
 
 /* The same object under another name: dlopen gives the same handle. */
@@ -135,7 +137,8 @@ static qgc_result load_file(qgc_context *context, const char *path, const char *
     qgc_plugin plugin = {.file = path};
     const char *slash = strchr(path, '/') ? "" : "./"; /* dlopen would search the system's */
     const char *file = qgc_arena_printf(&context->arena, "%s%s", slash, path);
-    plugin.handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    /* Kept when it is closed: a library below it may have threads that still run (libgomp). */
+    plugin.handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!plugin.handle)
         return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_LOAD, "plug-in %s: %s", path,
                           dlerror());
@@ -143,7 +146,8 @@ static qgc_result load_file(qgc_context *context, const char *path, const char *
         dlclose(plugin.handle);
         return QGC_OK;
     }
-    if (query(context, &plugin) != QGC_OK || open_backend(context, &plugin, options) != QGC_OK) {
+    plugin.backend = query(context, &plugin);
+    if (!plugin.backend || open_backend(context, plugin.backend, &plugin, options) != QGC_OK) {
         dlclose(plugin.handle);
         return QGC_FAILED;
     }
