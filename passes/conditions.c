@@ -86,6 +86,21 @@ static bool same_shapes(const qgc_view *view, qgc_arena *arena, qgc_why *why)
     return true;
 }
 
+static bool add_in_8_bits(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    return !view->has_add || qgc_dtype_bytes(view->extra.dtype) == 1 ||
+           qgc_why_not(arena, why, QGC_FAULT_CONDITION, "the fused term %%%s is %s",
+                       view->extra.value->name->data, qgc_dtype_name(view->extra.dtype));
+}
+
+static bool b_is_matrix(const qgc_view *view, qgc_arena *arena, qgc_why *why)
+{
+    const qgc_value *a = view->operands[0].value, *b = view->operands[1].value;
+    return (a->type->rank >= 2 && b->type->rank == 2) ||
+           qgc_why_not(arena, why, QGC_FAULT_CONDITION, "%%%s is %s", b->name->data,
+                       qgc_type_str(arena, b->type));
+}
+
 static bool same_parameters(const qgc_view *view, qgc_arena *arena, qgc_why *why)
 {
     const qgc_view_params output = {
@@ -107,6 +122,9 @@ static const qgc_condition table[] = {
     {"w_symmetric", "every zero point of w is 0", w_symmetric},
     {"integer", "it is lowered to integer ops, not kept as dequantize, op, quantize", integer},
     {"scales_known", "no scale or zero point is computed at run time", scales_known},
+    {"add_in_8_bits", "the fused add's term has 8 bits", add_in_8_bits},
+    {"b_is_matrix", "the second operand of matmul has two dimensions, the first two or more",
+     b_is_matrix},
     {"same_shapes", "the operands have the shape of the result", same_shapes},
     {"same_parameters", "scale and zero point of the operands are those of the result",
      same_parameters},
