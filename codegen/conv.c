@@ -35,7 +35,7 @@ static bool wants_border(const qgc_use *use, qgc_border *border, uint8_t *value)
     if (!is_conv || use != &m.node->operands[0] || qgc_match_x(&m) || qgc_match_weights(&m))
         return false;
     *border = qgc_read_window(m.node).border;
-    *value = (uint8_t)m.x_zero_point;
+    *value = (uint8_t)m.x_stored_zero_point;
     return !qgc_border_is_empty(border);
 }
 
@@ -74,7 +74,7 @@ qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qg
 {
     qgc_border none = {0};
     qgc_conv_buffers b = {0};
-    b.in = qgc_planner_nhwc(p, m->x, window->border, (uint8_t)m->x_zero_point);
+    b.in = qgc_planner_nhwc(p, m->x, window->border, (uint8_t)m->x_stored_zero_point);
     b.in_pixels = qgc_buffer_pixels(b.in, &window->border);
     if (m->addend) {
         b.addend = qgc_planner_nhwc(p, m->addend, none, 0);
@@ -90,7 +90,9 @@ qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qg
 qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels, size_t num_starts,
                         const void **constants)
 {
-    qgc_lists lists = {.is_positive = true,
+    qgc_lists lists = {.dot_zero_point =
+                           m->x_stored_zero_point - (p->target->has_signed_dot ? 128 : 0),
+                       .is_positive = true,
                        .channels = channels,
                        .num_starts = num_starts,
                        .p = p,
@@ -135,7 +137,7 @@ void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *b,
         if (channel >= b->end)
             continue;
         uint32_t start = bias ? (uint32_t)bias[channel] : 0;
-        start -= (uint32_t)m->x_zero_point * (uint32_t)sums[i].sum;
+        start -= (uint32_t)lists->dot_zero_point * (uint32_t)sums[i].sum;
         lists->start[i] = (int32_t)start;
         bound_channel(m, lists, channel, (int32_t)start, sums[i].magnitude);
     }

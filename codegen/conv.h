@@ -45,6 +45,7 @@ typedef struct qgc_lists {
     size_t channels, num_starts;
     qgc_planner *p;
     const void **constants;
+    int32_t dot_zero_point; /* of x as dot products take it: see qgc_plan_target */
 } qgc_lists;
 typedef struct qgc_block {
     int64_t first, end; /* channels of it */

@@ -73,7 +73,7 @@ void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape);
 typedef struct qgc_plan_target {
     uint32_t lanes, registers; /* as qgc_level */
     bool has_fma;
-    bool has_signed_dot; /* dot products take activations less 128: sums start with 128 * weights */
+    bool has_signed_dot; /* raw dot products take activations less 128, and so their zero points */
 } qgc_plan_target;
 
 /* NULL: reported (a dimension is no number, sizes overflow). */

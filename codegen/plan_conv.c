@@ -76,7 +76,7 @@ static void fill_starts(const conv *c, const qgc_lists *lists, uint32_t lanes, i
 {
     for (uint32_t part = c->k->num_parts; part-- > 0;)
         for (uint32_t i = 0; i < lanes; i++) {
-            uint32_t more = (uint32_t)c->m->x_zero_point * (uint32_t)sums->left_out[part][i];
+            uint32_t more = (uint32_t)lists->dot_zero_point * (uint32_t)sums->left_out[part][i];
             start[part * lists->channels + i] = (int32_t)((uint32_t)start[i] + more);
         }
 }

@@ -238,7 +238,7 @@ static const char *plan_node(qgc_planner *p, const qgc_node *node)
     const char *why = is_max ? NULL : match_sum(&l);
     if (!why && !is_max)
         why = qgc_match_x(&l.m);
-    l.k->zero_point = l.m.x_zero_point;
+    l.k->zero_point = l.m.x_stored_zero_point;
     if (!why)
         why = is_sum ? read_sum(&l) : read_window(&l);
     if (why)

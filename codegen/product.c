@@ -32,7 +32,7 @@ const char *qgc_match_x(qgc_product *m)
     m->x = m->node->operands[X].value;
     if (!qgc_is_8bit(m->x->type->dtype))
         return "x has 16 bits";
-    m->x_zero_point =
+    m->x_stored_zero_point =
         (int32_t)qgc_node_int(m->node, "x_zero_point") + qgc_unsigned_shift(m->x->type->dtype);
     return NULL;
 }

@@ -21,8 +21,8 @@ typedef struct qgc_product {
     uint32_t term;                   /* of the epilogue: the node's sum */
     const qgc_value *x;
     const qgc_tensor *weights;
-    int32_t weight_shift; /* subtracted to make weights signed: 128 for u8 */
-    int32_t x_zero_point; /* of the unsigned form */
+    int32_t weight_shift;        /* subtracted to make weights signed: 128 for u8 */
+    int32_t x_stored_zero_point; /* of the unsigned form */
     const qgc_tensor *bias;
     const qgc_value *addend; /* the epilogue's other term, or NULL; 8-bit, in the result's shape */
     int32_t addend_zero_point; /* of the unsigned form */

@@ -80,6 +80,10 @@ LLVMTypeRef qgc_emit_vector(LLVMTypeRef element, uint32_t lanes);
 /* Of i32 |lanes|: acc + the sum of four u8 * s8 products per lane; |a| and |w| as i32 lanes. */
 LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
                           LLVMValueRef w);
+/* The same as fast as the level has it: where its target has_signed_dot, of |a| less 128, for which
+ * the sums' starts make up. */
+LLVMValueRef qgc_emit_raw_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                              LLVMValueRef w);
 /* Elements [first, first + num) of |vector|. */
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num);
 /* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */

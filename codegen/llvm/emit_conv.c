@@ -56,7 +56,7 @@ static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LL
         LLVMValueRef at = qgc_emit_at_const(e, qgc_emit_at(e, t->in[p], offset), more);
         LLVMValueRef a = qgc_emit_splat(e, qgc_emit_load(e, e->i32, at, 1), c->lanes);
         for (uint32_t v = 0; v < b->vectors; v++, acc++)
-            *acc = qgc_emit_dot(e, c->lanes, *acc, a, w[v]);
+            *acc = qgc_emit_raw_dot(e, c->lanes, *acc, a, w[v]);
     }
 }
 

@@ -79,7 +79,7 @@ static void emit_dots(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueR
             continue;
         int64_t at = ((int64_t)(t * k->groups + group) * VECTORS + v) * d->lanes * 4;
         LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
-        acc[i] = qgc_emit_dot(e, d->lanes, acc[i], x[v], w);
+        acc[i] = qgc_emit_raw_dot(e, d->lanes, acc[i], x[v], w);
     }
 }
 

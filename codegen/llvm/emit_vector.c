@@ -27,16 +27,75 @@ static LLVMValueRef emit_widened_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRe
     return LLVMBuildAdd(b, acc, LLVMBuildAdd(b, even, odd, ""), "");
 }
 
-LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
-                          LLVMValueRef w)
+static LLVMValueRef emit_x86_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                                 LLVMValueRef w)
 {
     LLVMValueRef args[] = {acc, a, w};
-    if (e->level->dot == QGC_DOT_WIDEN)
-        return emit_widened_dot(e, lanes, acc, a, w);
     const char *dot = lanes == 4   ? "llvm.x86.avx512.vpdpbusd.128"
                       : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
                                    : "llvm.x86.avx512.vpdpbusd.512";
     return qgc_emit_intrinsic(e, dot, NULL, 0, args, 3);
+}
+
+/* NEON: vectors of 16 bytes. */
+
+static LLVMValueRef emit_neon_dot(qgc_emitter *e, const char *name, LLVMValueRef acc,
+                                  LLVMValueRef a, LLVMValueRef w)
+{
+    LLVMTypeRef types[] = {LLVMVectorType(e->i32, 4), LLVMVectorType(e->i8, 16)};
+    LLVMValueRef args[] = {acc, a, w};
+    return qgc_emit_intrinsic(e, name, types, 2, args, 3);
+}
+
+/* s8 * s8 fits i16; pairs are added in i32, twice. */
+static LLVMValueRef emit_smull_dot(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef w)
+{
+    LLVMTypeRef types[] = {LLVMVectorType(e->i32, 4), LLVMVectorType(e->i16, 8)};
+    LLVMValueRef pairs[2];
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef args[] = {qgc_emit_part(e, a, 8 * half, 8), qgc_emit_part(e, w, 8 * half, 8)};
+        LLVMValueRef products =
+            qgc_emit_intrinsic(e, "llvm.aarch64.neon.smull", &types[1], 1, args, 2);
+        pairs[half] = qgc_emit_intrinsic(e, "llvm.aarch64.neon.saddlp", types, 2, &products, 1);
+    }
+    LLVMValueRef sums = qgc_emit_intrinsic(e, "llvm.aarch64.neon.addp", types, 1, pairs, 2);
+    return LLVMBuildAdd(e->builder, acc, sums, "");
+}
+
+static LLVMValueRef emit_signed_dot(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a,
+                                    LLVMValueRef w)
+{
+    return e->level->dot == QGC_DOT_SMULL ? emit_smull_dot(e, acc, a, w)
+                                          : emit_neon_dot(e, "llvm.aarch64.neon.sdot", acc, a, w);
+}
+
+LLVMValueRef qgc_emit_raw_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                              LLVMValueRef w)
+{
+    if (e->level->dot == QGC_DOT_WIDEN)
+        return emit_widened_dot(e, lanes, acc, a, w);
+    if (e->level->arch == QGC_ARCH_X86_64)
+        return emit_x86_dot(e, lanes, acc, a, w);
+    LLVMTypeRef bytes = LLVMVectorType(e->i8, 16);
+    a = LLVMBuildBitCast(e->builder, a, bytes, "");
+    w = LLVMBuildBitCast(e->builder, w, bytes, "");
+    if (e->level->dot == QGC_DOT_USDOT)
+        return emit_neon_dot(e, "llvm.aarch64.neon.usdot", acc, a, w);
+    LLVMValueRef sign = qgc_emit_splat(e, LLVMConstInt(e->i8, 0x80, false), 16);
+    return emit_signed_dot(e, acc, LLVMBuildXor(e->builder, a, sign, ""), w);
+}
+
+LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                          LLVMValueRef w)
+{
+    acc = qgc_emit_raw_dot(e, lanes, acc, a, w);
+    if (!qgc_level_target(e->level).has_signed_dot)
+        return acc;
+    /* - (-128 * w) */
+    LLVMValueRef low = qgc_emit_splat(e, LLVMConstInt(e->i8, 0x80, false), 16);
+    w = LLVMBuildBitCast(e->builder, w, LLVMTypeOf(low), "");
+    LLVMValueRef more = emit_signed_dot(e, LLVMConstNull(LLVMTypeOf(acc)), low, w);
+    return LLVMBuildSub(e->builder, acc, more, "");
 }
 
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num)
@@ -78,11 +137,13 @@ LLVMValueRef qgc_emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
                                    LLVMConstVector(indices, 4), "");
         return qgc_emit_part(e, qgc_emit_convert(e, 4, f), 0, lanes);
     }
+    LLVMTypeRef overloads[] = {LLVMVectorType(e->i32, lanes), LLVMVectorType(e->f32, lanes)};
+    if (e->level->arch == QGC_ARCH_AARCH64)
+        return qgc_emit_intrinsic(e, "llvm.aarch64.neon.fcvtns", overloads, 2, &f, 1);
     if (lanes == 4)
         return qgc_emit_intrinsic(e, "llvm.x86.sse2.cvtps2dq", NULL, 0, &f, 1);
     if (lanes == 8)
         return qgc_emit_intrinsic(e, "llvm.x86.avx.cvt.ps2dq.256", NULL, 0, &f, 1);
-    LLVMTypeRef overloads[] = {LLVMVectorType(e->i32, lanes), LLVMVectorType(e->f32, lanes)};
     return qgc_emit_intrinsic(e, "llvm.lrint", overloads, 2, &f, 1);
 }
 
@@ -161,19 +222,41 @@ static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMV
     return qgc_emit_convert(e, c->lanes, f);
 }
 
-static LLVMValueRef emit_pack(qgc_emitter *e, const char *const *names, LLVMValueRef low,
+/* i32 to i16 or i16 to u8, saturating: on x86 within each 16 bytes. */
+typedef struct narrowing {
+    const char *x86[3], *neon;
+} narrowing;
+static const narrowing to_i16 = {
+    {"llvm.x86.sse2.packssdw.128", "llvm.x86.avx2.packssdw", "llvm.x86.avx512.packssdw.512"},
+    "llvm.aarch64.neon.sqxtn"};
+static const narrowing to_u8 = {
+    {"llvm.x86.sse2.packuswb.128", "llvm.x86.avx2.packuswb", "llvm.x86.avx512.packuswb.512"},
+    "llvm.aarch64.neon.sqxtun"};
+
+static LLVMValueRef emit_neon_pack(qgc_emitter *e, const char *name, LLVMValueRef low,
+                                   LLVMValueRef high)
+{
+    unsigned num = LLVMGetVectorSize(LLVMTypeOf(low));
+    LLVMTypeRef half = LLVMVectorType(num == 4 ? e->i16 : e->i8, num);
+    LLVMValueRef halves[] = {qgc_emit_intrinsic(e, name, &half, 1, &low, 1),
+                             qgc_emit_intrinsic(e, name, &half, 1, &high, 1)};
+    LLVMValueRef indices[16];
+    for (unsigned i = 0; i < 2 * num; i++)
+        indices[i] = qgc_emit_i32(e, (int32_t)i);
+    return LLVMBuildShuffleVector(e->builder, halves[0], halves[1],
+                                  LLVMConstVector(indices, 2 * num), "");
+}
+
+static LLVMValueRef emit_pack(qgc_emitter *e, const narrowing *names, LLVMValueRef low,
                               LLVMValueRef high)
 {
+    if (e->level->arch == QGC_ARCH_AARCH64)
+        return emit_neon_pack(e, names->neon, low, high);
     uint32_t bits = LLVMGetVectorSize(LLVMTypeOf(low)) *
                     LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(low)));
     LLVMValueRef args[] = {low, high};
-    return qgc_emit_intrinsic(e, names[bits / 256], NULL, 0, args, 2);
+    return qgc_emit_intrinsic(e, names->x86[bits / 256], NULL, 0, args, 2);
 }
-
-static const char *const to_i16[] = {"llvm.x86.sse2.packssdw.128", "llvm.x86.avx2.packssdw",
-                                     "llvm.x86.avx512.packssdw.512"};
-static const char *const to_u8[] = {"llvm.x86.sse2.packuswb.128", "llvm.x86.avx2.packuswb",
-                                    "llvm.x86.avx512.packuswb.512"};
 
 static LLVMValueRef emit_bound(qgc_emitter *e, const char *name, LLVMValueRef x, int32_t bound)
 {
@@ -189,11 +272,11 @@ static LLVMValueRef emit_pack4(qgc_emitter *e, const qgc_epilogue *p, LLVMValueR
 {
     LLVMValueRef half[2];
     for (size_t k = 0; k < 2; k++) {
-        half[k] = emit_pack(e, to_i16, i[2 * k], i[2 * k + 1]);
+        half[k] = emit_pack(e, &to_i16, i[2 * k], i[2 * k + 1]);
         if (p->zero_point)
             half[k] = emit_bound(e, "llvm.sadd.sat", half[k], p->zero_point);
     }
-    LLVMValueRef bytes = emit_pack(e, to_u8, half[0], half[1]);
+    LLVMValueRef bytes = emit_pack(e, &to_u8, half[0], half[1]);
     if (p->lo > 0)
         bytes = emit_bound(e, "llvm.umax", bytes, p->lo);
     return p->hi < 255 ? emit_bound(e, "llvm.umin", bytes, p->hi) : bytes;
@@ -201,7 +284,7 @@ static LLVMValueRef emit_pack4(qgc_emitter *e, const qgc_epilogue *p, LLVMValueR
 
 static LLVMValueRef emit_pack2(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
 {
-    LLVMValueRef x = emit_pack(e, to_i16, i[0], i[1]);
+    LLVMValueRef x = emit_pack(e, &to_i16, i[0], i[1]);
     x = emit_bound(e, "llvm.sadd.sat", x, p->zero_point);
     x = emit_bound(e, "llvm.smin", emit_bound(e, "llvm.smax", x, p->lo), p->hi);
     LLVMTypeRef bytes = LLVMVectorType(e->i8, LLVMGetVectorSize(LLVMTypeOf(x)));

@@ -1,6 +1,7 @@
 #include "codegen/llvm/level.h"
 
-#define X86_64 QGC_ARCH_X86_64, "x86_64-pc-linux-gnu"
+#define X86_64  QGC_ARCH_X86_64, "x86_64-pc-linux-gnu"
+#define AARCH64 QGC_ARCH_AARCH64, "aarch64-unknown-linux-gnu"
 
 /* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, dot product */
 static const qgc_level levels[] = {
@@ -10,6 +11,9 @@ static const qgc_level levels[] = {
     {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, QGC_DOT_WIDEN},
     {"x86-64-v4-vnni", X86_64, "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, true,
      QGC_DOT_VNNI512},
+    {"aarch64", AARCH64, "generic", "+neon", 4, 32, true, QGC_DOT_SMULL},
+    {"aarch64-dotprod", AARCH64, "generic", "+dotprod", 4, 32, true, QGC_DOT_SDOT},
+    {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, QGC_DOT_USDOT},
 };
 
 qgc_plan_target qgc_level_target(const qgc_level *level)
@@ -26,15 +30,17 @@ const qgc_level *qgc_level_at(size_t index)
     return index < sizeof levels / sizeof *levels ? &levels[index] : NULL;
 }
 
-/* The compiler's run-time asks CPUID, and XGETBV for the register state. */
-bool qgc_level_is_supported(const qgc_level *level)
-{
 #if defined(__x86_64__)
+/* The compiler's run-time asks CPUID, and XGETBV for the register state. */
+static bool host_has(const qgc_level *level)
+{
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("bmi2");
     bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
               __builtin_cpu_supports("avx512cd");
+    if (level->arch != QGC_ARCH_X86_64)
+        return false;
     switch (level - levels) {
     case 0:
         return true;
@@ -47,9 +53,28 @@ bool qgc_level_is_supported(const qgc_level *level)
     default:
         return v4 && __builtin_cpu_supports("avx512vnni");
     }
+}
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+static bool host_has(const qgc_level *level)
+{
+    unsigned long dotprod = getauxval(AT_HWCAP) & (1UL << 20),
+                  i8mm = getauxval(AT_HWCAP2) & (1UL << 13);
+    if (level->arch != QGC_ARCH_AARCH64)
+        return false;
+    return level->dot == QGC_DOT_SMULL || (dotprod && (level->dot == QGC_DOT_SDOT || i8mm));
+}
 #else
-    return level == levels;
+static bool host_has(const qgc_level *level)
+{
+    (void)level;
+    return false;
+}
 #endif
+
+bool qgc_level_is_supported(const qgc_level *level)
+{
+    return host_has(level);
 }
 
 const qgc_level *qgc_level_find(qgc_str name)
