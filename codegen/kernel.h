@@ -206,6 +206,29 @@ typedef struct qgc_map_kernel {
 
 enum { QGC_MAP_BLOCK = 4096 };
 
+/* Elements moved as they are, over rank nested loops; outermost first, the innermost is the one
+ * whose elements lie together in the output, if there is one. */
+enum { QGC_MOVE_MAX_DIMS = 16, QGC_MOVE_BLOCK = 4096 };
+
+typedef struct qgc_move_dim {
+    int64_t size, in, out; /* elements; bytes from one to the next */
+    uint32_t table;        /* not 0: the constant with the bytes of each position, i64 */
+} qgc_move_dim;
+
+typedef struct qgc_move_kernel {
+    qgc_kernel
+        base; /* units: iterations of the outer loops; of one loop alone: QGC_MOVE_BLOCK elements */
+    uint32_t rank, num_outer; /* outer loops are units, the others run within one */
+    qgc_move_dim dims[QGC_MOVE_MAX_DIMS];
+    int64_t in_first, out_first;
+    uint32_t element_bytes;
+    bool is_tiled; /* the last two loops: elements lie together along one in the input, along the
+                      other in the output; tiles of 16 bytes each way are transposed, a unit is a
+                      row of them */
+    bool is_fill;  /* there is no input: the element is constant 0 */
+    bool flip;     /* of one byte: the top bit changes */
+} qgc_move_kernel;
+
 /* Elementwise functions of f32, one after the other in registers; all values have one shape. */
 enum {
     QGC_FUSED_MAX_DIMS = 8,

@@ -106,6 +106,12 @@ qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
     return buffer;
 }
 
+qgc_buffer *qgc_planner_lying(qgc_planner *p, const qgc_value *value)
+{
+    qgc_buffer *buffer = any_buffer(p, value);
+    return buffer ? buffer : qgc_planner_plain(p, value);
+}
+
 qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value)
 {
     qgc_buffer *b = add_buffer(p, value, is_u8(value) ? QGC_BUFFER_PLAIN : QGC_BUFFER_ROWS);
@@ -295,6 +301,17 @@ static qgc_buffer *flat_buffer(qgc_planner *p, const qgc_value *value)
     return qgc_planner_plain(p, value);
 }
 
+void qgc_planner_alias(qgc_planner *p, const qgc_value *value, qgc_buffer *whole, size_t offset)
+{
+    bool is_nhwc = whole->form == QGC_BUFFER_NHWC, is_i8 = value->type->dtype == QGC_DTYPE_I8;
+    qgc_buffer_form form = !is_nhwc ? whole->form : is_i8 ? QGC_BUFFER_ROWS : QGC_BUFFER_PLAIN;
+    qgc_buffer *buffer = add_buffer(p, value, form);
+    if (!plain_bytes(value->type, &buffer->bytes))
+        p->failed = true;
+    buffer->alias = whole->alias ? whole->alias : whole;
+    buffer->alias_offset = whole->alias_offset + offset;
+}
+
 /* What only changes the shape is another name for the same memory. */
 static bool plan_alias(qgc_planner *p, const qgc_node *node)
 {
@@ -308,12 +325,7 @@ static bool plan_alias(qgc_planner *p, const qgc_node *node)
     qgc_buffer *from = flat_buffer(p, node->operands[0].value);
     if (from->data) /* kernels may read behind a value, but not behind a constant */
         return false;
-    const qgc_value *result = &node->results[0];
-    bool unsigned_form = from->form == QGC_BUFFER_NHWC && result->type->dtype == QGC_DTYPE_I8;
-    qgc_buffer_form form = from->form == QGC_BUFFER_NHWC ? QGC_BUFFER_PLAIN : from->form;
-    qgc_buffer *buffer = add_buffer(p, result, unsigned_form ? QGC_BUFFER_ROWS : form);
-    buffer->bytes = from->bytes;
-    buffer->alias = from->alias ? from->alias : from;
+    qgc_planner_alias(p, &node->results[0], from, 0);
     return true;
 }
 

@@ -28,6 +28,7 @@ typedef struct qgc_buffer {
     size_t offset, bytes;           /* in the region's arena */
     const void *data;               /* a constant's elements: not in the arena */
     struct qgc_buffer *alias;       /* whose memory this is, or NULL */
+    size_t alias_offset;            /* bytes into it */
     uint32_t first_step, last_step; /* live range */
 } qgc_buffer;
 

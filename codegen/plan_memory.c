@@ -69,5 +69,6 @@ void qgc_plan_place(qgc_plan *plan)
             place(plan, i);
     for (size_t i = 0; i < plan->buffers.size; i++)
         if (plan->buffers.data[i]->alias)
-            plan->buffers.data[i]->offset = plan->buffers.data[i]->alias->offset;
+            plan->buffers.data[i]->offset =
+                plan->buffers.data[i]->alias->offset + plan->buffers.data[i]->alias_offset;
 }

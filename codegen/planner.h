@@ -32,6 +32,11 @@ bool qgc_border_is_empty(const qgc_border *border);
 void qgc_planner_fill_border(qgc_planner *p, qgc_buffer *buffer);
 /* The 8-bit value as ROWS (PLAIN where it is u8). */
 qgc_buffer *qgc_planner_rows(qgc_planner *p, const qgc_value *value);
+/* The value where it lies, whatever its form; PLAIN where it lies nowhere. */
+qgc_buffer *qgc_planner_lying(qgc_planner *p, const qgc_value *value);
+/* The first |value->bytes| at |offset| of |whole| under another name: row-major, in |whole|'s form.
+ */
+void qgc_planner_alias(qgc_planner *p, const qgc_value *value, qgc_buffer *whole, size_t offset);
 /* Buffers that a kernel is about to fill. */
 qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value);
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,

@@ -1,6 +1,8 @@
 /* resize: along each axis an output position is a point of the input, and that a weighted sum of
  * up to four elements. Coordinates and weights are f32, each step rounded, for every element type.
  */
+#include "runtime/ref/resize.h"
+
 #include "runtime/ref/move.h"
 
 #include <math.h>
@@ -17,18 +19,11 @@ typedef enum coordinates {
 } coordinates;
 typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest;
 
-enum { MAX_TAPS = 4 };
-
-/* What one output position takes of the input. */
-typedef struct taps {
-    uint32_t num;
-    bool is_outside; /* extrapolated */
-    int64_t offset[MAX_TAPS];
-    float weight[MAX_TAPS];
-} taps;
+typedef qgc_resize_taps taps;
+enum { MAX_TAPS = QGC_RESIZE_MAX_TAPS };
 
 typedef struct axis_info {
-    int64_t in, out, stride;
+    int64_t in, out;
     float scale, roi_start, roi_end;
     bool is_kept; /* not resized: positions are the input's */
 } axis_info;
@@ -42,6 +37,7 @@ typedef struct job {
     float cubic_a;
     bool excludes_outside;
     taps *taps[QGC_MAX_RANK]; /* per axis and output position */
+    int64_t strides[QGC_MAX_RANK];
 } job;
 
 static float coordinate(coordinates how, const axis_info *a, int64_t position)
@@ -94,7 +90,7 @@ static void linear_taps(const axis_info *a, float at, taps *t)
     float rest = inside - (float)first;
     bool is_last = first == a->in - 1;
     *t = (taps){.num = is_last ? 1 : 2,
-                .offset = {first, is_last ? 0 : first + 1},
+                .position = {first, is_last ? 0 : first + 1},
                 .weight = {is_last ? 1 : 1 - rest, rest}};
 }
 
@@ -115,7 +111,7 @@ static void cubic_taps(const job *j, const axis_info *a, float at, taps *t)
     cubic_weights(j->cubic_a, at - first, t->weight);
     for (uint32_t i = 0; i < MAX_TAPS; i++) {
         float tap = first + (float)i - 1;
-        t->offset[i] = clamp(tap, a->in);
+        t->position[i] = clamp(tap, a->in);
         if (j->excludes_outside && (tap < 0 || tap >= (float)a->in))
             t->weight[i] = 0;
         sum += t->weight[i];
@@ -126,20 +122,18 @@ static void cubic_taps(const job *j, const axis_info *a, float at, taps *t)
 
 static void find_taps(const job *j, const axis_info *a, int64_t position, taps *t)
 {
-    *t = (taps){.num = 1, .offset = {position}, .weight = {1}};
+    *t = (taps){.num = 1, .position = {position}, .weight = {1}};
     if (!a->is_kept) {
         float at = coordinate(j->coordinates, a, position);
         bool crops = j->coordinates == TF_CROP_AND_RESIZE;
         if (j->mode == NEAREST)
-            t->offset[0] = clamp(round_nearest(j->nearest, at), a->in);
+            t->position[0] = clamp(round_nearest(j->nearest, at), a->in);
         else if (j->mode == LINEAR)
             linear_taps(a, at, t);
         else
             cubic_taps(j, a, at, t);
         t->is_outside = crops && !(at >= 0 && at <= (float)(a->in - 1));
     }
-    for (uint32_t i = 0; i < t->num; i++)
-        t->offset[i] *= a->stride;
 }
 
 /* The weighted sum over axes d, d + 1, ...; taps of weight 0 do not count. */
@@ -149,11 +143,11 @@ static float sample_f32(const job *j, const taps *const *at, uint32_t d, int64_t
         return j->f32[base];
     const taps *t = at[d];
     if (t->num == 1)
-        return sample_f32(j, at, d + 1, base + t->offset[0]);
+        return sample_f32(j, at, d + 1, base + t->position[0] * j->strides[d]);
     float sum = 0;
     for (uint32_t i = 0; i < t->num; i++)
         if (t->weight[i] != 0)
-            sum += t->weight[i] * sample_f32(j, at, d + 1, base + t->offset[i]);
+            sum += t->weight[i] * sample_f32(j, at, d + 1, base + t->position[i] * j->strides[d]);
     return sum;
 }
 
@@ -163,11 +157,12 @@ static double sample_f64(const job *j, const taps *const *at, uint32_t d, int64_
         return qgc_get_f64(j->x, (size_t)base);
     const taps *t = at[d];
     if (t->num == 1)
-        return sample_f64(j, at, d + 1, base + t->offset[0]);
+        return sample_f64(j, at, d + 1, base + t->position[0] * j->strides[d]);
     double sum = 0;
     for (uint32_t i = 0; i < t->num; i++)
         if (t->weight[i] != 0)
-            sum += (double)t->weight[i] * sample_f64(j, at, d + 1, base + t->offset[i]);
+            sum += (double)t->weight[i] *
+                   sample_f64(j, at, d + 1, base + t->position[i] * j->strides[d]);
     return sum;
 }
 
@@ -189,7 +184,7 @@ static void write_element(const job *j, const taps *const *at, bool is_outside, 
         set_number(y, i, extrapolated);
     } else if (j->mode == NEAREST) {
         for (uint32_t d = 0; d < y->rank; d++)
-            from += at[d]->offset[0];
+            from += at[d]->position[0] * j->strides[d];
         qgc_ref_copy_element(y, i, j->x, (size_t)from);
     } else if (j->f32) {
         qgc_set_f32(y, i, sample_f32(j, at, 0, 0));
@@ -210,19 +205,13 @@ static float float_at(qgc_ref_call *call, const char *name, uint32_t operand, ui
 static void read_axes(qgc_ref_call *call, axis_info *axes)
 {
     const qgc_tensor *x = call->operands[0], *y = &call->results[0];
-    int64_t strides[QGC_MAX_RANK];
     uint32_t num;
     const int64_t *list = qgc_ref_list(call, "axes", UINT32_MAX, &num);
     bool has_scales = qgc_node_has(call->node, "scales") || call->operands[2];
     bool crops = qgc_node_word(call->node, "coordinates") == TF_CROP_AND_RESIZE;
     num = list ? num : x->rank;
-    qgc_strides(x, strides);
     for (uint32_t d = 0; d < x->rank; d++)
-        axes[d] = (axis_info){.in = x->shape[d],
-                              .out = y->shape[d],
-                              .stride = strides[d],
-                              .scale = 1,
-                              .is_kept = true};
+        axes[d] = (axis_info){.in = x->shape[d], .out = y->shape[d], .scale = 1, .is_kept = true};
     for (uint32_t i = 0; i < num; i++) {
         axis_info *a = &axes[qgc_ref_axis_at(list, i, x->rank)];
         a->scale = has_scales ? float_at(call, "scales", 2, i) : (float)a->out / (float)a->in;
@@ -248,37 +237,80 @@ static void load(qgc_ref_call *call, job *j)
     j->f32 = converted;
 }
 
-qgc_result ref_resize(qgc_ref_call *call)
+/* Everything but the elements. */
+static void read_job(qgc_ref_call *call, job *out)
 {
     const qgc_node *node = call->node;
-    qgc_tensor *y = &call->results[0];
-    job j = {.x = call->operands[0],
-             .mode = (mode)qgc_node_word(node, "mode"),
-             .coordinates = (coordinates)qgc_node_word(node, "coordinates"),
-             .nearest = (nearest)qgc_node_word(node, "nearest"),
-             .cubic_a = qgc_node_float(node, "cubic_coeff_a"),
-             .excludes_outside = qgc_node_flag(node, "exclude_outside")};
-    float extrapolated = qgc_node_float(node, "extrapolation_value");
+    const qgc_tensor *y = &call->results[0];
     axis_info axes[QGC_MAX_RANK];
+    *out = (job){.x = call->operands[0],
+                 .mode = (mode)qgc_node_word(node, "mode"),
+                 .coordinates = (coordinates)qgc_node_word(node, "coordinates"),
+                 .nearest = (nearest)qgc_node_word(node, "nearest"),
+                 .cubic_a = qgc_node_float(node, "cubic_coeff_a"),
+                 .excludes_outside = qgc_node_flag(node, "exclude_outside")};
+    read_axes(call, axes);
+    qgc_strides(out->x, out->strides);
+    for (uint32_t d = 0; d < y->rank; d++) {
+        out->taps[d] = QGC_NEW_ARRAY(call->scratch, taps, (size_t)y->shape[d]);
+        for (int64_t o = 0; o < y->shape[d]; o++)
+            find_taps(out, &axes[d], o, &out->taps[d][o]);
+    }
+}
+
+qgc_result ref_resize(qgc_ref_call *call)
+{
+    qgc_tensor *y = &call->results[0];
+    float extrapolated = qgc_node_float(call->node, "extrapolation_value");
     const taps *at[QGC_MAX_RANK];
     int64_t index[QGC_MAX_RANK] = {0};
-    uint32_t rank = y->rank;
     size_t num = qgc_tensor_count(y);
-    read_axes(call, axes);
+    job j;
+    read_job(call, &j);
     load(call, &j);
-    for (uint32_t d = 0; d < rank; d++) {
-        j.taps[d] = QGC_NEW_ARRAY(call->scratch, taps, (size_t)y->shape[d]);
-        for (int64_t o = 0; o < y->shape[d]; o++)
-            find_taps(&j, &axes[d], o, &j.taps[d][o]);
-    }
     for (size_t i = 0; i < num; i++) {
         bool is_outside = false;
-        for (uint32_t d = 0; d < rank; d++) {
+        for (uint32_t d = 0; d < y->rank; d++) {
             at[d] = &j.taps[d][index[d]];
             is_outside |= at[d]->is_outside;
         }
         write_element(&j, at, is_outside, extrapolated, y, i);
-        qgc_next_index(rank, y->shape, index);
+        qgc_next_index(y->rank, y->shape, index);
     }
     return QGC_OK;
+}
+
+/* ---- for plans ---- */
+
+static qgc_tensor shape_of(const qgc_type *type)
+{
+    qgc_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    for (uint32_t i = 0; i < type->rank; i++)
+        t.shape[i] = type->dims[i].value;
+    return t;
+}
+
+const char *qgc_resize_of_node(const qgc_node *node, qgc_arena *arena,
+                               const qgc_resize_taps **out_taps)
+{
+    qgc_tensor x = shape_of(node->operands[0].value->type), y = shape_of(node->results[0].type);
+    const qgc_tensor *operands[QGC_MAX_OPERANDS] = {&x};
+    for (uint32_t i = 1; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        operands[i] = value && value->def ? value->def->constant : NULL;
+        bool is_needed = i < 3; /* sizes are the result's shape */
+        if (value && !operands[i] && is_needed)
+            return i == 1 ? "roi is not constant" : "scales are not constant";
+    }
+    qgc_ref_call call = {.node = node,
+                         .num_operands = node->num_operands,
+                         .num_results = 1,
+                         .operands = operands,
+                         .results = &y,
+                         .scratch = arena};
+    job j;
+    read_job(&call, &j);
+    for (uint32_t d = 0; d < y.rank; d++)
+        out_taps[d] = j.taps[d];
+    return NULL;
 }
