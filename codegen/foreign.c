@@ -409,3 +409,8 @@ const qgc_value *qgc_foreign_output(const qgc_foreign *f, size_t index, uint32_t
 {
     return f->ops.data[index]->outputs[output];
 }
+
+const qgc_backend *qgc_foreign_backend(const qgc_foreign *f)
+{
+    return f->backend;
+}

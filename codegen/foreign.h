@@ -19,6 +19,8 @@ qgc_result qgc_foreign_run(qgc_foreign *foreign, const qgc_tensor *inputs, qgc_t
 /* "region @f on onednn" and its ops, as text. */
 void qgc_foreign_print(const qgc_foreign *foreign, qgc_text *out);
 
+const qgc_backend *qgc_foreign_backend(const qgc_foreign *foreign);
+
 /* One op by itself: its island, its kernel on given memory (in the order of qgc_backend_kernel_fn).
  */
 size_t qgc_foreign_num_ops(const qgc_foreign *foreign);

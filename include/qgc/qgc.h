@@ -17,5 +17,6 @@
 #include "qgc/run.h"
 #include "qgc/stats.h"
 #include "qgc/summary.h"
+#include "qgc/verify.h"
 
 #endif

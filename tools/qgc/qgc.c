@@ -238,6 +238,22 @@ const command commands[] = {
       {"--save-reference", NULL,
        "save FILE as FILE.ref.qir, which later runs without REFERENCE compare with", false}},
      run_diff},
+    {"verify-backend",
+     "FILE",
+     "check a backend: each op that it lowers against the reference, on data",
+     "qgc verify-backend --help",
+     1,
+     1,
+     {{"--target", "NAME", "the backend (a plug-in)", false},
+      {"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
+       false},
+      {"--all", NULL, "a line for every op, not only for those that differ", false},
+      {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
+      {"--limit", "N", "at most so many samples", false},
+      {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
+      {"--func", "NAME", "which function takes the data (default main)", false},
+      {"--no-progress", NULL, "no progress bar", false}},
+     run_verify_backend},
     {"docs",
      "[PAGE]",
      "print the references that are made from the tables",
@@ -347,7 +363,7 @@ static int print_help(void)
 {
     printf("qgc: a quantizing graph compiler\n\nusage: qgc COMMAND [options]\n\n");
     for (int i = 0; i < num_commands; i++)
-        printf("  %-12s %s\n", commands[i].name, commands[i].summary);
+        printf("  %-14s %s\n", commands[i].name, commands[i].summary);
     printf("\n`qgc COMMAND --help` lists a command's options, with an example.\n");
     return EXIT_DONE;
 }
