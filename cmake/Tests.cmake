@@ -106,7 +106,7 @@ if(TARGET qgc AND NOT QGC_SANITIZE)
         WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
         ENVIRONMENT "QGC_BUILD_DIR=${CMAKE_CURRENT_BINARY_DIR}")
     add_custom_target(check-docs COMMAND ${CMAKE_CTEST_COMMAND} -L docs --output-on-failure
-        DEPENDS qgc libqgc USES_TERMINAL VERBATIM)
+        DEPENDS qgc libqgc libqgc_shared ${qgc_test_plugins} USES_TERMINAL VERBATIM)
 endif()
 
 # The suite's own test: a crash or a sanitizer finding never passes for an expected failure.

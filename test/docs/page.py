@@ -12,6 +12,7 @@ KINDS = {
     "qcfg": {"file"},
     "qpat": {"file"},
     "c": {"file", "new", "append", "into", "before"},
+    "cmake": {"file"},
     "ebnf": {"start"},
     "figure": set(),
 }
