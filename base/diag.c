@@ -70,6 +70,35 @@ void qgc_note(qgc_diag *diag, qgc_loc loc, const char *format, ...)
     va_end(args);
 }
 
+/* A remark that nobody wanted has no fields either. */
+static void add_field(qgc_diag *diag, const char *name, bool is_shown, const char *format,
+                      va_list args)
+{
+    if (!diag->list.size || diag->list.data[diag->list.size - 1].order != diag->next_order - 1)
+        return;
+    qgc_diag_field **end = &diag->list.data[diag->list.size - 1].fields;
+    while (*end)
+        end = &(*end)->next;
+    *end = QGC_NEW(diag->arena, qgc_diag_field);
+    **end = (qgc_diag_field){name, qgc_arena_vprintf(diag->arena, format, args), is_shown, NULL};
+}
+
+void qgc_diag_add(qgc_diag *diag, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_field(diag, name, false, format, args);
+    va_end(args);
+}
+
+void qgc_diag_add_shown(qgc_diag *diag, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_field(diag, name, true, format, args);
+    va_end(args);
+}
+
 bool qgc_wants_remarks(const qgc_diag *diag)
 {
     if (diag->is_quiet)
@@ -142,6 +171,15 @@ static void print_caret(FILE *out, qgc_position at, uint32_t length)
     fputc('\n', out);
 }
 
+/* A line for each line of the value. */
+static void print_field(const qgc_diag_field *field, FILE *out)
+{
+    const char *line = field->value;
+    for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+        fprintf(out, "  %s: %.*s\n", field->name, (int)(end - line), line);
+    fprintf(out, "  %s: %s\n", field->name, line);
+}
+
 static void print_text(qgc_diag *diag, const qgc_diagnostic *item, FILE *out, bool color)
 {
     static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;34m"};
@@ -158,6 +196,9 @@ static void print_text(qgc_diag *diag, const qgc_diagnostic *item, FILE *out, bo
     fputc('\n', out);
     if (source)
         print_caret(out, at, item->loc.length);
+    for (const qgc_diag_field *field = item->fields; field; field = field->next)
+        if (field->is_shown || !source) /* an imported graph has no text to point at */
+            print_field(field, out);
 }
 
 static void print_json_string(FILE *out, const char *text)
@@ -194,6 +235,10 @@ static void print_json(qgc_diag *diag, const qgc_diagnostic *item, FILE *out)
     }
     fputs("\"message\": ", out);
     print_json_string(out, item->message);
+    for (const qgc_diag_field *field = item->fields; field; field = field->next) {
+        fprintf(out, ", \"%s\": ", field->name);
+        print_json_string(out, field->value);
+    }
     fputs("}\n", out);
 }
 

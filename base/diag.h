@@ -12,6 +12,14 @@
 
 #define QGC_NO_LOC ((qgc_loc){0, 0, 0})
 
+/* What a diagnostic says, in parts: "op", "value", "row", "fix" ... */
+typedef struct qgc_diag_field {
+    const char *name;
+    const char *value;
+    bool is_shown; /* in text, too: the message does not have it */
+    struct qgc_diag_field *next;
+} qgc_diag_field;
+
 typedef struct qgc_diagnostic {
     qgc_diag_id id;
     qgc_severity severity;
@@ -19,6 +27,7 @@ typedef struct qgc_diagnostic {
     const char *message; /* NUL-terminated; lower case, no full stop */
     const char *origin;  /* pass that reported a remark, or NULL; static or in the engine's arena */
     uint32_t order;      /* of reporting; a note has its parent's */
+    qgc_diag_field *fields; /* in the order in which they were added */
 } qgc_diagnostic;
 
 typedef struct qgc_diag {
@@ -44,6 +53,10 @@ qgc_result qgc_report(qgc_diag *diag, qgc_loc loc, qgc_diag_id id, const char *f
     QGC_PRINTF(4, 5);
 /* Attaches to the diagnostic reported last. */
 void qgc_note(qgc_diag *diag, qgc_loc loc, const char *format, ...) QGC_PRINTF(3, 4);
+/* Adds a field to the diagnostic reported last, or to what follows it (a remark that nobody wanted:
+ * nothing). JSON prints fields as members, text only those that are shown. |name| is static. */
+void qgc_diag_add(qgc_diag *diag, const char *name, const char *format, ...) QGC_PRINTF(3, 4);
+void qgc_diag_add_shown(qgc_diag *diag, const char *name, const char *format, ...) QGC_PRINTF(3, 4);
 /* Whether remarks of the current pass are wanted: ask before building costly text. */
 bool qgc_wants_remarks(const qgc_diag *diag);
 

@@ -106,7 +106,7 @@ static bool add_step(builder *b, qgc_backend_op *op)
 static bool add_op(builder *b, qgc_node *node)
 {
     qgc_foreign *f = b->f;
-    qgc_why why = {QGC_FAULT_NOT_AN_OP, ""};
+    qgc_why why = {.fault = QGC_FAULT_NOT_AN_OP, .text = ""};
     qgc_backend_op *op = QGC_NEW(&f->arena, qgc_backend_op);
     const qgc_claim *claim = NULL;
     if (qgc_claims_view(node, true, &f->arena, &op->view, &why))

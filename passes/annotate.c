@@ -291,11 +291,36 @@ static bool is_candidate(const qgc_node *node)
            !qgc_is_stub(node);
 }
 
-static void stays_float(const qgc_annotator *a, const qgc_node *node, const char *why)
+/* The row that would give every port of the op a type, where only rules are in the way. */
+static const char *missing_rule(const qgc_annotator *a, const qgc_node *node)
 {
-    if (qgc_wants_remarks(&a->env->context->diag))
-        qgc_report(&a->env->context->diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
-                   qgc_node_op(node)->mnemonic, why);
+    return qgc_arena_printf(a->env->scratch, "op %s => act u8.affine.hist, weight i8.sym.ch.minmax",
+                            qgc_node_op(node)->mnemonic);
+}
+
+/* |rule|: a row at the end of the rules file that changes it, or NULL. */
+static void stays_float(const qgc_annotator *a, const qgc_node *node, const char *why,
+                        const char *rule)
+{
+    qgc_diag *diag = &a->env->context->diag;
+    if (!qgc_wants_remarks(diag))
+        return;
+    qgc_report(diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
+               qgc_node_op(node)->mnemonic, why);
+    qgc_report_node(diag, node);
+    qgc_diag_add(diag, "condition", "%s", why);
+    if (!rule)
+        return;
+    qgc_diag_add_shown(diag, "fix", "a row at the end of the rules");
+    qgc_diag_add_shown(diag, "rule", "%s", rule);
+}
+
+static bool all_inner(const qgc_annotator *a, const qgc_node *node)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (is_data(node, i) && !is_inner(a, node->operands[i].value))
+            return false;
+    return is_inner(a, &node->results[0]);
 }
 
 static bool visit(qgc_annotator *a, qgc_node *node)
@@ -305,7 +330,11 @@ static bool visit(qgc_annotator *a, qgc_node *node)
     const char *why = reason(a, node);
     if (!why && annotate(a, node))
         return true;
-    stays_float(a, node, why ? why : "no rule gives its ports a type");
+    if (why)
+        stays_float(a, node, why, NULL);
+    else
+        stays_float(a, node, "no rule gives its ports a type",
+                    all_inner(a, node) ? NULL : missing_rule(a, node));
     return false;
 }
 
@@ -339,8 +368,8 @@ static bool visit_func(qgc_annotator *a, qgc_func *func)
         is_excluded(a, node, false); /* so that the rules that say so count as used */
         if (qgc_wants_remarks(&a->env->context->diag))
             stays_float(a, node,
-                        qgc_stubs_hold(&a->stubs, node) ? untaken_reason(a, node, &taken)
-                                                        : OUTSIDE);
+                        qgc_stubs_hold(&a->stubs, node) ? untaken_reason(a, node, &taken) : OUTSIDE,
+                        NULL);
     }
     return any;
 }

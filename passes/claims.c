@@ -238,7 +238,8 @@ typedef struct match {
     const qgc_view *view;
     qgc_arena *arena;
     qgc_why *why;
-    uint32_t steps; /* ports, parts and conditions that fitted */
+    uint32_t steps;  /* ports, parts and conditions that fitted */
+    qgc_text fitted; /* their names */
 } match;
 
 static const char *alternatives_text(qgc_arena *arena, const qgc_ast *port)
@@ -275,6 +276,40 @@ static bool any_fits(const qgc_view_operand *operand, const qgc_ast *port)
     return false;
 }
 
+static const char *operand_text(qgc_arena *arena, const qgc_view_operand *operand)
+{
+    return qgc_arena_printf(arena, "%s%s%s (%%%s)", operand->is_constant ? "const " : "",
+                            qgc_dtype_name(operand->dtype),
+                            operand->params.per_channel ? ".ch" : "", operand->value->name->data);
+}
+
+/* The first integer type that the port takes, of a constant or of anything. */
+static qgc_wanted wanted_of(const qgc_ast *port, bool is_constant)
+{
+    qgc_wanted wanted = {.known = !port->first, .dtype = QGC_DTYPE_U8};
+    for (const qgc_ast *a = port->first; a && !wanted.known; a = a->next) {
+        bool is_const = a->kind == QGC_AST_PAIR;
+        if (is_const && !is_constant)
+            continue;
+        read_type(is_const ? a->first->text : a->text, &wanted.dtype, &wanted.per_channel);
+        if (wanted.dtype == QGC_NUM_DTYPES)
+            wanted.dtype = QGC_DTYPE_U8;
+        wanted.known = qgc_dtype_get_kind(wanted.dtype) != QGC_FLOAT;
+    }
+    return wanted;
+}
+
+/* The failed port, in parts. Always false. */
+static bool port_fails(match *m, const qgc_ast *port, const char *verb, const char *found)
+{
+    const char *wanted = alternatives_text(m->arena, port);
+    qgc_why_not(m->arena, m->why, QGC_FAULT_PORT, "%.*s is %s, the row %s %s",
+                QGC_STR_ARG(port->text), found, verb, wanted);
+    m->why->condition = qgc_arena_printf(m->arena, "%.*s: %s", QGC_STR_ARG(port->text), wanted);
+    m->why->found = found;
+    return false;
+}
+
 static bool match_operands(match *m, const qgc_ast *port, uint32_t row)
 {
     const qgc_view *view = m->view;
@@ -282,11 +317,10 @@ static bool match_operands(match *m, const qgc_ast *port, uint32_t row)
         const qgc_view_operand *operand = &view->operands[i];
         if (qgc_node_operand_row(view->op, view->slots[i]) != row || any_fits(operand, port))
             continue;
-        return qgc_why_not(m->arena, m->why, QGC_FAULT_PORT,
-                           "%.*s is %s%s%s (%%%s), the row takes %s", QGC_STR_ARG(port->text),
-                           operand->is_constant ? "const " : "", qgc_dtype_name(operand->dtype),
-                           operand->params.per_channel ? ".ch" : "", operand->value->name->data,
-                           alternatives_text(m->arena, port));
+        port_fails(m, port, "takes", operand_text(m->arena, operand));
+        m->why->wanted = wanted_of(port, operand->is_constant);
+        m->why->wanted.slot = view->slots[i];
+        return false;
     }
     return true;
 }
@@ -297,9 +331,21 @@ static bool match_result(match *m, const qgc_ast *port)
     const qgc_view_operand result = {.dtype = view->dtype};
     if (any_fits(&result, port))
         return true;
-    return qgc_why_not(m->arena, m->why, QGC_FAULT_PORT, "%.*s is %s (%%%s), the row gives %s",
-                       QGC_STR_ARG(port->text), qgc_dtype_name(view->dtype),
-                       view->result->name->data, alternatives_text(m->arena, port));
+    port_fails(m, port, "gives",
+               qgc_arena_printf(m->arena, "%s (%%%s)", qgc_dtype_name(view->dtype),
+                                view->result->name->data));
+    m->why->wanted = wanted_of(port, false);
+    m->why->wanted.is_result = true;
+    return false;
+}
+
+static bool part_fails(match *m, int part, bool is_there)
+{
+    qgc_why_not(m->arena, m->why, QGC_FAULT_PART, is_there ? "the row has no %s" : "there is no %s",
+                parts[part]);
+    m->why->condition = qgc_arena_printf(m->arena, is_there ? "no %s" : "%s", parts[part]);
+    m->why->found = qgc_arena_printf(m->arena, is_there ? "%s" : "no %s", parts[part]);
+    return false;
 }
 
 static bool match_port(match *m, const qgc_ast *port, uint32_t *parts_seen, bool *result_seen)
@@ -314,8 +360,7 @@ static bool match_port(match *m, const qgc_ast *port, uint32_t *parts_seen, bool
     }
     int part = part_of(port->text);
     *parts_seen |= 1u << part;
-    return port->kind == QGC_AST_CALL || has_part(m->view, part) ||
-           qgc_why_not(m->arena, m->why, QGC_FAULT_PART, "there is no %s", parts[part]);
+    return port->kind == QGC_AST_CALL || has_part(m->view, part) || part_fails(m, part, false);
 }
 
 /* What the row does not mention: a float result, parts. */
@@ -327,26 +372,42 @@ static bool match_rest(match *m, uint32_t parts_seen, bool result_seen)
         return false;
     for (int i = 0; i < NUM_PARTS; i++)
         if (has_part(m->view, i) && !(parts_seen >> i & 1))
-            return qgc_why_not(m->arena, m->why, QGC_FAULT_PART, "the row has no %s", parts[i]);
+            return part_fails(m, i, true);
     return true;
+}
+
+static bool match_condition(match *m, const qgc_ast *condition)
+{
+    if (qgc_condition_find(condition->text)->holds(m->view, m->arena, m->why))
+        return true;
+    qgc_why *why = m->why;
+    why->condition = qgc_arena_strdup(m->arena, condition->text);
+    why->found = why->text;
+    why->text = qgc_arena_printf(m->arena, "%s does not hold: %s", why->condition, why->found);
+    return false;
+}
+
+static void note_fitted(match *m, qgc_str name)
+{
+    qgc_text_printf(&m->fitted, "%s%.*s", m->fitted.size ? ", " : "", QGC_STR_ARG(name));
+    m->steps++;
 }
 
 static bool match_claim(match *m, const qgc_claim *claim)
 {
     uint32_t parts_seen = 0;
     bool result_seen = false;
-    for (const qgc_ast *port = claim->ports.first; port; port = port->next, m->steps++)
+    for (const qgc_ast *port = claim->ports.first; port; port = port->next) {
         if (!match_port(m, port, &parts_seen, &result_seen))
             return false;
+        note_fitted(m, port->text);
+    }
     if (!match_rest(m, parts_seen, result_seen))
         return false;
-    for (const qgc_ast *c = claim->where.first; c; c = c->next, m->steps++) {
-        if (qgc_condition_find(c->text)->holds(m->view, m->arena, m->why))
-            continue;
-        if (m->why)
-            m->why->text = qgc_arena_printf(m->arena, "%.*s does not hold: %s",
-                                            QGC_STR_ARG(c->text), m->why->text);
-        return false;
+    for (const qgc_ast *c = claim->where.first; c; c = c->next) {
+        if (!match_condition(m, c))
+            return false;
+        note_fitted(m, c->text);
     }
     return true;
 }
@@ -360,7 +421,7 @@ const qgc_claim *qgc_claims_match(const qgc_rules *rows, const qgc_view *view, q
     for (size_t i = 0; i < rows->claims.size; i++) {
         const qgc_claim *claim = &rows->claims.data[i];
         qgc_why reason;
-        match m = {.view = view, .arena = arena, .why = &reason};
+        match m = {.view = view, .arena = arena, .why = &reason, .fitted = {.arena = arena}};
         if (!qgc_str_equal(claim->op, qgc_str_from(qgc_node_op(view->op)->mnemonic)))
             continue;
         if (match_claim(&m, claim)) {
@@ -368,6 +429,8 @@ const qgc_claim *qgc_claims_match(const qgc_rules *rows, const qgc_view *view, q
         } else if (!tried || m.steps > furthest) {
             furthest = m.steps;
             *why = reason;
+            why->row = claim->loc;
+            why->fitted = m.fitted.size ? m.fitted.data : "nothing";
         }
         tried = true;
     }

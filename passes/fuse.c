@@ -28,6 +28,24 @@ static bool is_activation(const qgc_node *node)
            (node->op == QGC_OP_CLIP && has_constant_bounds(node));
 }
 
+void qgc_fuse_say_user(const qgc_pass_env *env, const qgc_node *user)
+{
+    qgc_diag_add(&env->context->diag, "user", "@%s.%%%s", user->func->name->data,
+                 user->results[0].name->data);
+}
+
+void qgc_fuse_say_copy(const qgc_pass_env *env, const qgc_node *node, const qgc_node *user,
+                       const char *condition)
+{
+    qgc_diag *diag = &env->context->diag;
+    qgc_diag_add(diag, "condition", "%s", condition);
+    qgc_diag_add(diag, "found", "%u uses", node->results[0].num_uses);
+    qgc_fuse_say_user(env, user);
+    qgc_diag_add_shown(diag, "fix", "give %%%s a %s of its own: a copy of %%%s",
+                       user->results[0].name->data, qgc_node_op(node)->mnemonic,
+                       node->results[0].name->data);
+}
+
 static bool would_fuse(const qgc_node *user)
 {
     return user->op == QGC_OP_ADD || is_activation(user);
@@ -46,9 +64,10 @@ static qgc_node *next_in_chain(const qgc_node *node, const qgc_pass_env *env)
     for (const qgc_use *use = value->first_use; use; use = use->next) {
         if (!would_fuse(use->user))
             continue;
-        qgc_no_match(env, node, "not fused with %s %%%s: %%%s has %u uses, expected 1",
-                     qgc_node_op(use->user)->mnemonic, use->user->results[0].name->data,
-                     value->name->data, value->num_uses);
+        if (qgc_no_match(env, node, "not fused with %s %%%s: %%%s has %u uses, expected 1",
+                         qgc_node_op(use->user)->mnemonic, use->user->results[0].name->data,
+                         value->name->data, value->num_uses))
+            qgc_fuse_say_copy(env, node, use->user, "single_use");
         break;
     }
     return NULL;
@@ -77,8 +96,11 @@ static bool add_is_taken(const qgc_node *add, const qgc_node *from, const qgc_pa
         if (!def || def == from)
             continue;
         if (qgc_node_extra(def, mark_name(env))) {
-            qgc_no_match(env, from, "not fused with add %%%s: it is fused with %%%s",
-                         add->results[0].name->data, def->results[0].name->data);
+            if (qgc_no_match(env, from, "not fused with add %%%s: it is fused with %%%s",
+                             add->results[0].name->data, def->results[0].name->data)) {
+                qgc_diag_add(&env->context->diag, "condition", "one_chain");
+                qgc_fuse_say_user(env, add);
+            }
             return true;
         }
     }

@@ -6,6 +6,7 @@
  * b - mean * f. New constants are made, so weights that other ops use stay as they are. What
  * PyTorch's fold leaves out is checked: other users of x, epsilon as given, ranks where the channel
  * is not where the norm looks. */
+#include "passes/constants.h"
 #include "passes/fuse.h"
 
 #include <math.h>
@@ -49,6 +50,19 @@ static double element(const qgc_tensor *t, int64_t index)
     return (double)((const float *)t->data)[index];
 }
 
+/* What goes with the remark that |value| is no f32 constant. */
+static void say_constant(const affine *a, const qgc_value *value)
+{
+    qgc_diag *diag = &a->env->context->diag;
+    qgc_diag_add(diag, "condition", "f32_constant");
+    qgc_diag_add(diag, "found", "%%%s is %s%s%s", value->name->data,
+                 qgc_type_str(a->env->scratch, value->type),
+                 value->def ? ", from " : ", a parameter",
+                 value->def ? qgc_node_op(value->def)->mnemonic : "");
+    if (value->type->dtype == QGC_DTYPE_F32 && value->def && qgc_is_constant(value))
+        qgc_diag_add_shown(diag, "fix", "const-fold before fuse");
+}
+
 /* ---- what the op does per channel; false: said why ---- */
 
 static bool read_batch_norm(affine *a)
@@ -59,7 +73,9 @@ static bool read_batch_norm(affine *a)
         const qgc_value *value = a->node->operands[i].value;
         t[i] = constant_f32(value);
         if (value && !t[i]) {
-            qgc_no_match(a->env, a->node, "not folded: %%%s is no f32 constant", value->name->data);
+            if (qgc_no_match(a->env, a->node, "not folded: %%%s is no f32 constant",
+                             value->name->data))
+                say_constant(a, value);
             return false;
         }
     }
@@ -200,9 +216,10 @@ static bool channel_fits(affine *a)
     uint32_t rank = a->head->results[0].type->rank;
     if (a->node->op != QGC_OP_BATCH_NORM || !a->op->channels_last || rank == 2)
         return true;
-    qgc_no_match(a->env, a->node,
-                 "not folded into %s: its channels are dimension %u, the norm's dimension 1",
-                 qgc_node_op(a->head)->mnemonic, rank - 1);
+    if (qgc_no_match(a->env, a->node,
+                     "not folded into %s: its channels are dimension %u, the norm's dimension 1",
+                     qgc_node_op(a->head)->mnemonic, rank - 1))
+        qgc_diag_add(&a->env->context->diag, "condition", "same_channels");
     return false;
 }
 
@@ -212,13 +229,15 @@ static bool head_fits(affine *a, const qgc_tensor **out_w, const qgc_tensor **ou
     *out_w = constant_f32(a->head->operands[W].value);
     *out_b = constant_f32(b);
     if (!*out_w || (b && !*out_b)) {
-        qgc_no_match(a->env, a->node, "not folded into %s: its %s is no f32 constant",
-                     qgc_node_op(a->head)->mnemonic, *out_w ? "bias" : "weight");
+        if (qgc_no_match(a->env, a->node, "not folded into %s: its %s is no f32 constant",
+                         qgc_node_op(a->head)->mnemonic, *out_w ? "bias" : "weight"))
+            say_constant(a, *out_w ? b : a->head->operands[W].value);
         return false;
     }
     if (x->num_uses != 1) {
-        qgc_no_match(a->env, a->node, "not folded into %s: %%%s has %u uses, expected 1",
-                     qgc_node_op(a->head)->mnemonic, x->name->data, x->num_uses);
+        if (qgc_no_match(a->env, a->node, "not folded into %s: %%%s has %u uses, expected 1",
+                         qgc_node_op(a->head)->mnemonic, x->name->data, x->num_uses))
+            qgc_fuse_say_copy(a->env, a->head, a->node, "single_use");
         return false;
     }
     return channel_fits(a);

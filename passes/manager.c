@@ -276,14 +276,30 @@ bool qgc_pass_option_int(const qgc_pass_env *env, size_t index, const char *name
     return false;
 }
 
-void qgc_no_match(const qgc_pass_env *env, const qgc_node *node, const char *format, ...)
+void qgc_report_node(qgc_diag *diag, const qgc_node *node)
 {
-    if (!qgc_wants_remarks(&env->context->diag))
-        return;
+    qgc_diag_add(diag, "op", "%s", qgc_node_op(node)->mnemonic);
+    if (node->num_results) {
+        qgc_text name = {.arena = diag->arena};
+        qgc_func_name_print(&name, node->func->name);
+        qgc_text_putc(&name, '.');
+        qgc_value_name_print(&name, node->results[0].name);
+        qgc_diag_add(diag, "value", "%s", name.data);
+    }
+    if (node->scope)
+        qgc_diag_add(diag, "scope", "%s", node->scope->data);
+}
+
+bool qgc_no_match(const qgc_pass_env *env, const qgc_node *node, const char *format, ...)
+{
+    qgc_diag *diag = &env->context->diag;
+    if (!qgc_wants_remarks(diag))
+        return false;
     va_list args;
     va_start(args, format);
     const char *why = qgc_arena_vprintf(env->scratch, format, args);
     va_end(args);
-    qgc_report(&env->context->diag, node->loc, QGC_D_NO_MATCH, "%s: %s",
-               qgc_node_op(node)->mnemonic, why);
+    qgc_report(diag, node->loc, QGC_D_NO_MATCH, "%s: %s", qgc_node_op(node)->mnemonic, why);
+    qgc_report_node(diag, node);
+    return true;
 }

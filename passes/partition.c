@@ -4,6 +4,7 @@
  * remark for each op that is left. Does not handle: claims across functions; loop bodies are
  * functions like any other. */
 #include "passes/claims.h"
+#include "passes/fix.h"
 #include "passes/legalize.h"
 #include "passes/region.h"
 #include "passes/rules.h"
@@ -36,10 +37,47 @@ typedef struct claims {
     qgc_map covered; /* nodes of islands */
 } claims;
 
-static void report_unclaimed(const partitioner *p, const qgc_node *node, const qgc_why *why)
+/* The line of the row, as it is written. */
+static const char *row_text(const partitioner *p, qgc_loc loc)
 {
-    qgc_report(&p->env->context->diag, node->loc, QGC_D_UNCLAIMED, "%s: not claimed [%s]: %s",
-               qgc_node_op(node)->mnemonic, qgc_view_fault_word(why->fault), why->text);
+    return qgc_arena_strdup(p->env->scratch,
+                            qgc_source_position(&p->env->context->sources, loc).text);
+}
+
+static void add_row(const partitioner *p, const qgc_why *why)
+{
+    qgc_diag *diag = &p->env->context->diag;
+    const qgc_source *source = qgc_source_get(&p->env->context->sources, why->row.source);
+    if (!source)
+        return;
+    qgc_diag_add_shown(diag, "row", "%s", row_text(p, why->row));
+    qgc_diag_add(diag, "row_at", "%s:%u", source->name,
+                 qgc_source_position(&p->env->context->sources, why->row).line);
+    qgc_diag_add_shown(diag, "fitted", "%s", why->fitted);
+}
+
+/* |why|: of target |t|. */
+static void report_unclaimed(const partitioner *p, const target *t, const qgc_node *node,
+                             const qgc_why *why)
+{
+    qgc_diag *diag = &p->env->context->diag;
+    const char *word = qgc_view_fault_word(why->fault);
+    qgc_fix fix;
+    if (!qgc_wants_remarks(diag))
+        return;
+    qgc_report(diag, node->loc, QGC_D_UNCLAIMED, "%s: not claimed [%s]: %s",
+               qgc_node_op(node)->mnemonic, word, why->text);
+    qgc_report_node(diag, node);
+    qgc_diag_add(diag, "target", "%s", t->name->data);
+    add_row(p, why);
+    qgc_diag_add(diag, "reason", "%s", word);
+    qgc_diag_add(diag, "condition", "%s", why->condition ? why->condition : word);
+    qgc_diag_add(diag, "found", "%s", why->found ? why->found : why->text);
+    if (!qgc_fix_find(t->rows, t->lowers, node, p->env->scratch, &fix))
+        return;
+    qgc_diag_add_shown(diag, "fix", "%s", fix.text);
+    if (fix.rule)
+        qgc_diag_add_shown(diag, "rule", "%s", fix.rule);
 }
 
 /* ---- choosing a target for an op ---- */
@@ -56,7 +94,7 @@ static const qgc_claim *match(const partitioner *p, const target *t, qgc_node *n
 static bool match_legalized(const partitioner *p, const target *t, qgc_node *node)
 {
     qgc_view view;
-    qgc_why why = {QGC_FAULT_NOT_AN_OP, ""};
+    qgc_why why = {.fault = QGC_FAULT_NOT_AN_OP, .text = ""};
     qgc_edges edges;
     if (!t->backend || !t->backend->num_legals ||
         !qgc_view_build(node, p->env->scratch, &view, &why) ||
@@ -87,7 +125,7 @@ static int best_target(const partitioner *p, qgc_node *node, qgc_why *why)
     int64_t benefit = 0;
     for (uint32_t i = 0; i < p->num_listed; i++) {
         qgc_view view;
-        qgc_why reason = {QGC_FAULT_NOT_AN_OP, ""};
+        qgc_why reason = {.fault = QGC_FAULT_NOT_AN_OP, .text = ""};
         const qgc_claim *claim = match(p, &p->targets[i], node, &view, &reason);
         if (i == 0)
             *why = reason;
@@ -116,14 +154,20 @@ static int choose(const partitioner *p, qgc_node *node, qgc_why *why)
     return best_target(p, node, &ignored);
 }
 
+static const target *asked_first(const partitioner *p, const qgc_node *node)
+{
+    int ruled = ruled_target(p, node);
+    return &p->targets[ruled < 0 ? 0 : ruled];
+}
+
 static void claim(const partitioner *p, qgc_node *node, claims *c)
 {
-    qgc_why why = {QGC_FAULT_NOT_AN_OP, ""};
+    qgc_why why = {.fault = QGC_FAULT_NOT_AN_OP, .text = ""};
     int chosen = choose(p, node, &why);
     qgc_view view;
     if (chosen < 0) {
         if (!qgc_view_is_plumbing(node))
-            report_unclaimed(p, node, &why);
+            report_unclaimed(p, asked_first(p, node), node, &why);
         return;
     }
     qgc_claims_view(node, p->targets[chosen].lowers, p->env->scratch, &view, &why);

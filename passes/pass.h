@@ -45,9 +45,13 @@ const qgc_pass_info *qgc_pass_find(qgc_str name);
 bool qgc_pass_option_int(const qgc_pass_env *env, size_t index, const char *name, int64_t min,
                          int64_t *out);
 
+/* Adds the fields op, value (the first result, "@main.%c") and scope of |node| to what has just
+ * been reported. */
+void qgc_report_node(qgc_diag *diag, const qgc_node *node);
+
 /* A match that ends early says why: a remark (code R0501) at the node. Costs nothing where nobody
- * asks. */
-void qgc_no_match(const qgc_pass_env *env, const qgc_node *node, const char *format, ...)
+ * asks. False: nobody does, and nothing has been reported that fields could be added to. */
+bool qgc_no_match(const qgc_pass_env *env, const qgc_node *node, const char *format, ...)
     QGC_PRINTF(3, 4);
 
 #endif

@@ -22,7 +22,7 @@ bool qgc_why_not(qgc_arena *arena, qgc_why *why, qgc_view_fault fault, const cha
         return false;
     va_list args;
     va_start(args, format);
-    *why = (qgc_why){fault, qgc_arena_vprintf(arena, format, args)};
+    *why = (qgc_why){.fault = fault, .text = qgc_arena_vprintf(arena, format, args)};
     va_end(args);
     return false;
 }

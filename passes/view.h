@@ -49,10 +49,25 @@ typedef enum qgc_view_fault {
 #undef QGC_VIEW_FAULT
 } qgc_view_fault;
 
-/* |text|: what was expected and what was found, in the arena of the question. */
+/* A type that a port of a claim row takes. */
+typedef struct qgc_wanted {
+    bool known;     /* else the row takes no integers there */
+    bool is_result; /* of the op; else |slot| is an operand's */
+    uint32_t slot;
+    qgc_dtype dtype;
+    bool per_channel;
+} qgc_wanted;
+
+/* |text|: what was expected and what was found, in the arena of the question. The other members are
+ * set where a claim row was tried: the row that went furthest. */
 typedef struct qgc_why {
     qgc_view_fault fault;
     const char *text;
+    qgc_loc row;           /* of the row; QGC_NO_LOC: none was tried */
+    const char *fitted;    /* its ports, parts and conditions that fitted: "x, w, groups_divide" */
+    const char *condition; /* what failed: a port with its types, a part, the name of a condition */
+    const char *found;     /* what is there instead */
+    qgc_wanted wanted;     /* PORT: what would fit there */
 } qgc_why;
 
 const char *qgc_view_fault_word(qgc_view_fault fault);

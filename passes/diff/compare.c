@@ -325,10 +325,51 @@ static void compare_params(qgc_diff_pair *pair, qgc_diff_row *row)
 static void compare_calibrations(qgc_diff_pair *pair, qgc_diff_row *row)
 {
     const qgc_diff *diff = pair->diff;
-    size_t left = diff->left->stats.size, right = diff->right->stats.size;
+    size_t left = diff->given[0]->stats.size, right = diff->given[1]->stats.size;
     if (pair == diff->first && !left != !right)
         qgc_diff_add(pair, row, QGC_DIFF_STATISTICS, NAN, "%zu records %s", left + right,
                      left ? "removed" : "added");
+}
+
+/* ---- regions ---- */
+
+typedef struct side {
+    const qgc_diff_graph *graph, *other;
+} side;
+
+/* Ops of a region whose partners are in no region of that target. */
+static size_t count_outside(const qgc_diff *diff, side s, const qgc_func *region)
+{
+    size_t num = 0;
+    for (uint32_t i = 0; i < s.graph->num; i++) {
+        const qgc_node *node = s.graph->nodes[i];
+        uint32_t partner = s.graph->partner[i];
+        if (partner == QGC_DIFF_NONE || qgc_map_get(&diff->regions, node) != region ||
+            qgc_diff_is_constant(node))
+            continue;
+        const qgc_func *there = qgc_map_get(&diff->regions, s.other->nodes[partner]);
+        num += !there || there->target != region->target;
+    }
+    return num;
+}
+
+static void compare_regions(qgc_diff_pair *pair, qgc_diff_row *row, bool is_left)
+{
+    qgc_diff *diff = pair->diff;
+    side s = is_left ? (side){&pair->left, &pair->right} : (side){&pair->right, &pair->left};
+    const qgc_func *before = NULL;
+    for (uint32_t i = 0; i < s.graph->num; i++) {
+        const qgc_func *region = qgc_map_get(&diff->regions, s.graph->nodes[i]);
+        if (!region || region == before)
+            continue;
+        before = region; /* the nodes of a region stand together */
+        size_t num = count_outside(diff, s, region);
+        if (num)
+            qgc_diff_add(pair, row, QGC_DIFF_ATTRIBUTE, NAN,
+                         is_left ? "%zu ops are in no region of %s any more: @%s"
+                                 : "%zu ops are in a region of %s now: @%s",
+                         num, region->target->data, region->name->data);
+    }
 }
 
 /* Parameters of a called function follow from its calls; those of others are differences. */
@@ -346,5 +387,7 @@ void qgc_diff_compare_heads(qgc_diff_pair *pair, qgc_diff_row *row)
                      a->target ? a->target->data : "absent",
                      b->target ? b->target->data : "absent");
     compare_calibrations(pair, row);
+    compare_regions(pair, row, true);
+    compare_regions(pair, row, false);
     compare_params(pair, row);
 }

@@ -133,10 +133,13 @@ qgc_diff *qgc_diff_create(qgc_module *left, qgc_module *right)
 {
     qgc_arena arena = {0};
     qgc_diff *diff = QGC_NEW(&arena, qgc_diff);
-    diff->left = left;
-    diff->right = right;
+    diff->given[0] = left;
+    diff->given[1] = right;
     diff->context = left->context;
     diff->arena = arena;
+    diff->originals.arena = diff->regions.arena = &diff->arena;
+    diff->left = qgc_diff_flatten(diff, left);
+    diff->right = qgc_diff_flatten(diff, right);
     for (int s = 0; s < 2; s++)
         diff->funcs[s].arena = diff->symbols[s].arena = &diff->arena;
     diff->hashes.arena = &diff->arena;
@@ -150,6 +153,8 @@ void qgc_diff_destroy(qgc_diff *diff)
     if (!diff)
         return;
     qgc_arena arena = diff->arena; /* the diff lies in it */
+    qgc_module_destroy(diff->right);
+    qgc_module_destroy(diff->left);
     qgc_arena_destroy(&diff->scratch);
     qgc_arena_destroy(&arena);
 }

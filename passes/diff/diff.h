@@ -32,7 +32,10 @@ typedef struct qgc_diff_pair {
 } qgc_diff_pair;
 
 struct qgc_diff {
-    qgc_module *left, *right;
+    qgc_module *given[2];     /* the caller's */
+    qgc_module *left, *right; /* copies of them, regions in place */
+    qgc_map originals;        /* value -> the given module's */
+    qgc_map regions;          /* node -> the given module's function that it comes from */
     qgc_context *context;
     qgc_arena arena, scratch;
     qgc_map funcs[2];   /* left function -> right function, and back */
@@ -45,6 +48,12 @@ struct qgc_diff {
     size_t counts[QGC_NUM_DIFF_CLASSES];
     size_t num_renamed;
 };
+
+/* ---- flatten.c ---- */
+
+/* A copy whose regions stand where they are called; fills |originals| and |regions|. Destroyed
+ * before the module. */
+qgc_module *qgc_diff_flatten(qgc_diff *diff, const qgc_module *module);
 
 /* ---- hash.c ---- */
 
@@ -68,6 +77,8 @@ uint64_t qgc_diff_value_hash(const qgc_diff_graph *graph, const qgc_value *value
 /* An op that changes the representation of its first operand, not what it means: quantize,
  * dequantize, observe, fake_quant, fake_cast, the stubs. */
 bool qgc_diff_is_step(const qgc_node *node);
+/* The op, of an integer op the float one that it was: int_linear is a linear. */
+qgc_opcode qgc_diff_kind(const qgc_node *node);
 bool qgc_diff_is_constant(const qgc_node *node);
 /* The value before all steps; NULL stays. */
 const qgc_value *qgc_diff_base(const qgc_value *value);
@@ -150,6 +161,7 @@ void qgc_diff_compare_statistics(qgc_diff_pair *pair, const qgc_value *a, const 
 /* Rows of two functions, and of one that has no partner. */
 void qgc_diff_write_pair(qgc_diff_pair *pair);
 void qgc_diff_write_single(qgc_diff *diff, qgc_func *func, bool is_left);
+/* "@main.%c", as in the given module. */
 const char *qgc_diff_value_name(qgc_diff *diff, const qgc_func *func, const qgc_value *value);
 
 #endif

@@ -59,7 +59,7 @@ static uint32_t operand_likeness(const qgc_diff_pair *pair, const qgc_value *l, 
 uint32_t qgc_diff_likeness(const qgc_diff_pair *pair, const qgc_node *left, const qgc_node *right)
 {
     uint32_t sum = 4, most = left->num_operands < 4 ? left->num_operands : 4;
-    if (left->op != right->op)
+    if (qgc_diff_kind(left) != qgc_diff_kind(right))
         return 0;
     for (uint32_t i = 0; i < most && i < right->num_operands; i++)
         sum += operand_likeness(pair, qgc_node_operand(left, i), qgc_node_operand(right, i));

@@ -23,9 +23,24 @@ bool qgc_diff_is_step(const qgc_node *node)
     case QGC_OP_QUANT_STUB:
     case QGC_OP_DEQUANT_STUB:
         return true;
+    case QGC_OP_REQUANTIZE: { /* of one sum; of several it is an addition */
+        uint32_t begin;
+        return qgc_node_operand_range(node, 0, &begin) == 1;
+    }
     default:
         return false;
     }
+}
+
+qgc_opcode qgc_diff_kind(const qgc_node *node)
+{
+    static const char INTEGER[] = "int_";
+    const char *mnemonic = qgc_node_op(node)->mnemonic;
+    qgc_opcode op;
+    if (strncmp(mnemonic, INTEGER, sizeof INTEGER - 1) == 0 &&
+        qgc_op_find(qgc_str_from(mnemonic + sizeof INTEGER - 1), &op))
+        return op;
+    return node->op;
 }
 
 bool qgc_diff_is_constant(const qgc_node *node)
@@ -153,9 +168,9 @@ static uint64_t own_hash(const hasher *h, const qgc_diff_graph *graph, const qgc
                          qgc_diff_level level)
 {
     bool is_constant = qgc_diff_is_constant(node);
-    uint64_t hash = is_constant ? 3 : mix(5, (uint64_t)node->op);
     if (level >= QGC_DIFF_SKELETON)
-        return hash;
+        return is_constant ? 3 : mix(5, (uint64_t)qgc_diff_kind(node));
+    uint64_t hash = is_constant ? 3 : mix(5, (uint64_t)node->op);
     if (is_constant && level == QGC_DIFF_EXACT)
         return mix(hash, graph->content[node->id]);
     if (!is_constant && (level == QGC_DIFF_EXACT || !qgc_diff_is_step(node)))

@@ -36,7 +36,8 @@ static bool is_free(const qgc_diff_graph *graph, const qgc_node *node)
 static bool can_pair(const aligner *a, const qgc_node *left, const qgc_node *right)
 {
     return is_free(&a->pair->left, left) && is_free(&a->pair->right, right) &&
-           (left->op == right->op || (qgc_diff_is_constant(left) && qgc_diff_is_constant(right)));
+           (qgc_diff_kind(left) == qgc_diff_kind(right) ||
+            (qgc_diff_is_constant(left) && qgc_diff_is_constant(right)));
 }
 
 static void join(aligner *a, const qgc_node *left, const qgc_node *right)
@@ -186,9 +187,9 @@ static void collect_users(aligner *a, int s, const qgc_value *value, bool throug
             if (through && slot == 0 && qgc_diff_is_step(user))
                 qgc_vec_push(a->arena, &a->pending, &user->results[0]);
             else if (is_free(graph, user))
-                qgc_vec_push(
-                    a->arena, &a->users[s],
-                    ((entry){(uint64_t)user->op << 32 | slot, graph->down[user->id], user->id}));
+                qgc_vec_push(a->arena, &a->users[s],
+                             ((entry){(uint64_t)qgc_diff_kind(user) << 32 | slot,
+                                      graph->down[user->id], user->id}));
         }
     }
     sort_entries(&a->users[s]);
@@ -334,8 +335,9 @@ static void anchor_names(aligner *a)
         for (uint32_t i = 0; i < side(a, s)->num; i++) {
             const qgc_node *node = side(a, s)->nodes[i];
             if (is_free(side(a, s), node) && node->num_results)
-                qgc_vec_push(a->arena, &a->nodes[s],
-                             ((entry){node->results[0].name->hash, (uint64_t)node->op, i}));
+                qgc_vec_push(
+                    a->arena, &a->nodes[s],
+                    ((entry){node->results[0].name->hash, (uint64_t)qgc_diff_kind(node), i}));
         }
         sort_entries(&a->nodes[s]);
     }

@@ -7,9 +7,18 @@ enum { MAX_LINE = 480, MAX_ELEMENTS = 12, SHOWN_ELEMENTS = 4 };
 
 /* ---- lines ---- */
 
+static const qgc_func *func_of(const qgc_diff *diff, const qgc_func *func, const qgc_value *value)
+{
+    const qgc_func *region = value->def ? qgc_map_get(&diff->regions, value->def) : NULL;
+    return region ? region : func;
+}
+
 const char *qgc_diff_value_name(qgc_diff *diff, const qgc_func *func, const qgc_value *value)
 {
     qgc_text text = {.arena = &diff->arena};
+    const qgc_value *original = qgc_map_get(&diff->originals, value);
+    func = func_of(diff, func, value);
+    value = original ? original : value;
     qgc_func_name_print(&text, func->name);
     qgc_text_putc(&text, '.');
     qgc_value_name_print(&text, value->name);

@@ -12,7 +12,7 @@ static const qgc_value *value_of(const qgc_module *module, const qgc_record *rec
 
 void qgc_diff_index_statistics(qgc_diff *diff)
 {
-    qgc_module *modules[] = {diff->left, diff->right};
+    qgc_module *const *modules = diff->given;
     diff->records.arena = &diff->arena;
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; i < modules[s]->stats.size; i++) {
@@ -21,6 +21,12 @@ void qgc_diff_index_statistics(qgc_diff *diff)
             if (value && !record->site) /* those of single calls are parts of it */
                 *qgc_map_at(&diff->records, value) = record;
         }
+}
+
+static const qgc_record *record_of(const qgc_diff *diff, const qgc_value *value)
+{
+    const qgc_value *original = qgc_map_get(&diff->originals, value);
+    return original ? qgc_map_get(&diff->records, original) : NULL;
 }
 
 static bool number_of(const qgc_record *record, const char *name, double *out)
@@ -67,9 +73,9 @@ void qgc_diff_compare_statistics(qgc_diff_pair *pair, const qgc_value *a, const 
                                  qgc_diff_row *row)
 {
     const qgc_diff *diff = pair->diff;
-    if (!diff->left->stats.size || !diff->right->stats.size)
+    if (!diff->given[0]->stats.size || !diff->given[1]->stats.size)
         return; /* only one is calibrated */
-    const qgc_record *l = qgc_map_get(&diff->records, a), *r = qgc_map_get(&diff->records, b);
+    const qgc_record *l = record_of(diff, a), *r = record_of(diff, b);
     if (l && r && !qgc_attr_equal(&l->fields, &r->fields))
         compare_records(pair, l, r, row);
     else if (!l != !r)

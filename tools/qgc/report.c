@@ -140,8 +140,7 @@ static qgc_result measure(invocation *call, const report_source *source, quantiz
     QGC_CHECK(measure_accuracy(call, r));
     QGC_CHECK(compare_values(call, source, r));
     QGC_CHECK(measure_time(call, source, r));
-    if (!is_lowered(r))
-        r->diff = qgc_diff_create(r->left, r->right);
+    r->diff = qgc_diff_create(r->left, r->right);
     return QGC_OK;
 }
 

@@ -120,11 +120,6 @@ void report_write_html(FILE *out, const void *report)
     comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
     compare_write_sections(&page, &c);
     put_regions(&page, r);
-    if (r->diff)
-        diff_write_sections(&page, r->diff);
-    else
-        html_write(&page,
-                   "<p class=note>The graph is lowered to integer ops; without --target this "
-                   "page shows it beside the float graph.</p>\n");
+    diff_write_sections(&page, r->diff);
     html_end(&page);
 }
