@@ -127,13 +127,13 @@ static void compare_extra(qgc_diff_pair *pair, const qgc_node *a, const qgc_node
     for (uint32_t i = 0; i < a->num_extra; i++) {
         const qgc_attr *there = qgc_node_extra(b, a->extra[i].name);
         const char *name = a->extra[i].name->data;
-        if (strcmp(name, "origin") != 0 &&
+        if (!qgc_diff_is_label(a->extra[i].name) &&
             !qgc_diff_attr_equal(pair, NULL, &a->extra[i].value, there ? there : &ABSENT))
             qgc_diff_add(pair, row, QGC_DIFF_ATTRIBUTE, NAN, "%s %s -> %s", name,
                          attr_text(pair->diff, &a->extra[i].value), attr_text(pair->diff, there));
     }
     for (uint32_t i = 0; i < b->num_extra; i++)
-        if (strcmp(b->extra[i].name->data, "origin") != 0 && !qgc_node_extra(a, b->extra[i].name))
+        if (!qgc_diff_is_label(b->extra[i].name) && !qgc_node_extra(a, b->extra[i].name))
             qgc_diff_add(pair, row, QGC_DIFF_ATTRIBUTE, NAN, "%s absent -> %s",
                          b->extra[i].name->data, attr_text(pair->diff, &b->extra[i].value));
 }

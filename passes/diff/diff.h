@@ -77,6 +77,8 @@ uint64_t qgc_diff_value_hash(const qgc_diff_graph *graph, const qgc_value *value
 /* An op that changes the representation of its first operand, not what it means: quantize,
  * dequantize, observe, fake_quant, fake_cast, the stubs. */
 bool qgc_diff_is_step(const qgc_node *node);
+/* A discardable attribute that only tells where something comes from: origin, origin.scale. */
+bool qgc_diff_is_label(qgc_name name);
 /* The op, of an integer op the float one that it was: int_linear is a linear. */
 qgc_opcode qgc_diff_kind(const qgc_node *node);
 bool qgc_diff_is_constant(const qgc_node *node);

@@ -32,6 +32,11 @@ bool qgc_diff_is_step(const qgc_node *node)
     }
 }
 
+bool qgc_diff_is_label(qgc_name name)
+{
+    return qgc_str_starts_with(qgc_name_str(name), "origin");
+}
+
 qgc_opcode qgc_diff_kind(const qgc_node *node)
 {
     static const char INTEGER[] = "int_";
@@ -153,7 +158,8 @@ static uint64_t hash_attrs(const hasher *h, uint64_t hash, const qgc_node *node)
             hash = hash_attr(h, mix(hash, i), &node->attrs[i]);
     uint64_t extra = 0;
     for (uint32_t i = 0; i < node->num_extra; i++)
-        extra += hash_attr(h, node->extra[i].name->hash, &node->extra[i].value);
+        if (!qgc_diff_is_label(node->extra[i].name))
+            extra += hash_attr(h, node->extra[i].name->hash, &node->extra[i].value);
     return mix(hash, extra);
 }
 

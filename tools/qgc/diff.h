@@ -5,8 +5,9 @@
 #include "html.h"
 #include "qgc/diff.h"
 
-/* Sections "Differences" and "Graphs" of a page: the table, and both graphs side by side. */
-void diff_write_sections(html *page, const qgc_diff *diff);
+/* Two sections of a page: the differences under |title|, and both graphs side by side. |tone|: what
+ * it means that there are some. */
+void diff_write_sections(html *page, const qgc_diff *diff, const char *title, html_tone tone);
 /* The whole page. */
 void diff_write_page(FILE *out, const qgc_diff *diff, const char *left, const char *right);
 

@@ -146,16 +146,15 @@ static row_counts count_rows(const qgc_diff *diff)
     return c;
 }
 
-static void put_tiles(html *page, const qgc_diff *diff)
+static void put_tiles(html *page, const qgc_diff *diff, html_tone tone)
 {
     size_t num = qgc_diff_num_differences(diff);
     row_counts c = count_rows(diff);
     html_tiles_begin(page);
-    html_tile(page, num ? HTML_BAD : HTML_GOOD, num == 1 ? "difference" : "differences", "%zu",
-              num);
+    html_tile(page, num ? tone : HTML_GOOD, num == 1 ? "difference" : "differences", "%zu", num);
     for (int kind = 0; kind < QGC_NUM_DIFF_CLASSES; kind++)
         if (qgc_diff_count(diff, kind))
-            html_tile(page, HTML_WARN, qgc_diff_class_name(kind), "%zu",
+            html_tile(page, HTML_PLAIN, qgc_diff_class_name(kind), "%zu",
                       qgc_diff_count(diff, kind));
     html_tile(page, HTML_PLAIN, "ops aligned", "%zu", c.aligned);
     html_tile(page, c.left ? HTML_PLAIN : HTML_MUTED, "only left", "%zu", c.left);
@@ -164,10 +163,10 @@ static void put_tiles(html *page, const qgc_diff *diff)
     html_tiles_end(page);
 }
 
-void diff_write_sections(html *page, const qgc_diff *diff)
+void diff_write_sections(html *page, const qgc_diff *diff, const char *title, html_tone tone)
 {
-    html_section(page, "differences", "Differences");
-    put_tiles(page, diff);
+    html_section(page, "differences", title);
+    put_tiles(page, diff, tone);
     if (qgc_diff_num_differences(diff))
         put_table(page, diff);
     else
@@ -182,6 +181,6 @@ void diff_write_page(FILE *out, const qgc_diff *diff, const char *left, const ch
     html page;
     snprintf(subtitle, sizeof subtitle, "%s \xe2\x86\x92 %s", left, right);
     html_begin(&page, out, "qgc diff", subtitle);
-    diff_write_sections(&page, diff);
+    diff_write_sections(&page, diff, "Differences", HTML_BAD);
     html_end(&page);
 }

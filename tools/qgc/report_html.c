@@ -120,6 +120,6 @@ void report_write_html(FILE *out, const void *report)
     comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
     compare_write_sections(&page, &c);
     put_regions(&page, r);
-    diff_write_sections(&page, r->diff);
+    diff_write_sections(&page, r->diff, "What changed", HTML_PLAIN);
     html_end(&page);
 }
