@@ -397,11 +397,10 @@ static void finish(comparison *c)
 /* What `qgc quantize` does before it annotates: then both graphs have the same values. */
 static qgc_result fuse(const qgc_compare_options *o, qgc_module *module, const qgc_module *other)
 {
-    static const char pipeline[] = "infer-shapes,canonicalize,const-fold,dce,fuse";
     qgc_pipeline_options options = {.verify_each = false};
     if (o->as_is || module->form != QGC_FORM_FLOAT || other->form == QGC_FORM_FLOAT)
         return QGC_OK;
-    return qgc_pipeline_run(module, pipeline, &options);
+    return qgc_pipeline_run(module, QGC_PIPELINE_FLOAT, &options);
 }
 
 static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_compare_side *b,

@@ -1,5 +1,5 @@
 /* Ops that a model has in pieces become one op: LayerNorm, GELU, HardSwish and their like, as
- * exporters write them for opsets without them. Requires and provides form float. The rows are
+ * exporters write them for opsets without them. Requires nothing, keeps the form. The rows are
  * passes/idioms.def. Results are close to those of the pieces, not equal: the one op has its own
  * order of steps (docs/numerics.md).
  * Does not handle: pieces that something else uses as well; pieces in several functions. */

@@ -8,6 +8,10 @@
 extern "C" {
 #endif
 
+/* What a float graph goes through before annotate: its values are then those of the quantized
+ * graph. */
+#define QGC_PIPELINE_FLOAT "infer-shapes,canonicalize,const-fold,recognize,dce,fuse"
+
 typedef struct qgc_pipeline_options {
     bool verify_each;        /* the verifier after every pass that changed something */
     bool print_changed;      /* the module after every pass that changed something */

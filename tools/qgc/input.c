@@ -157,6 +157,8 @@ qgc_module *read_module(invocation *call, const char *path)
     for (size_t i = 0; i < b.num && module && result == QGC_OK && !has_ending(path, ".onnx"); i++)
         result = qgc_module_bind(module, b.items[i].name, b.items[i].value);
     free_bindings(&b);
+    if (module && result == QGC_OK && has_ending(path, ".onnx") && !has_option(call, "--literal"))
+        result = qgc_pipeline_run(module, "recognize", &(qgc_pipeline_options){0});
     if (result == QGC_OK)
         return module;
     qgc_module_destroy(module);

@@ -89,6 +89,8 @@ const command commands[] = {
      0,
      1,
      {{"-o", "FILE", "where to write (- is stdout, the default: without the weights)", false},
+      {"--literal", NULL,
+       "leave LayerNorm, GELU and their like in pieces where the model has them so", false},
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
       {"--ops", NULL, "print the table of ONNX ops instead", false}},
      run_import},

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Before and after the data. */
-static const char PREPARE[] = "infer-shapes,canonicalize,const-fold,recognize,dce,fuse,annotate%s,prepare";
+static const char PREPARE[] = QGC_PIPELINE_FLOAT ",annotate%s,prepare";
 static const char CONVERT[] = "convert%s,dce";
 static const char LOWER[] = "infer-shapes,partition%s,lower-integer,infer-shapes";
 

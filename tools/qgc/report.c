@@ -9,7 +9,7 @@
 /* Samples of what takes long: values compared, runs timed. */
 enum { MAX_SAMPLES = 64 };
 
-static const char FUSE[] = "infer-shapes,canonicalize,const-fold,dce,fuse,infer-shapes";
+static const char FUSE[] = QGC_PIPELINE_FLOAT ",infer-shapes";
 static const char LOWER[] = "infer-shapes,partition,lower-integer,infer-shapes";
 
 static qgc_module *read_float(invocation *call, const report_source *source)
