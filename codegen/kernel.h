@@ -229,6 +229,50 @@ typedef struct qgc_move_kernel {
     bool flip;     /* of one byte: the top bit changes */
 } qgc_move_kernel;
 
+/* What makes one result of a row of elements that lie together, or another row. Floats are folded
+ * in 16 lanes, element i in lane i mod 16, as runtime/ref/lanes.h has it; integers modulo 2^bits of
+ * the result. */
+typedef enum qgc_rows_kind {
+    QGC_ROWS_FOLD,
+    QGC_ROWS_SOFTMAX,
+    QGC_ROWS_LOG_SOFTMAX,
+    QGC_ROWS_NORM
+} qgc_rows_kind;
+typedef enum qgc_rows_fold {
+    QGC_ROWS_SUM,
+    QGC_ROWS_PROD,
+    QGC_ROWS_MAX,
+    QGC_ROWS_MIN
+} qgc_rows_fold;
+typedef enum qgc_rows_prepare {
+    QGC_ROWS_AS_IS,
+    QGC_ROWS_ABSOLUTE,
+    QGC_ROWS_SQUARED
+} qgc_rows_prepare;
+typedef enum qgc_rows_finish {
+    QGC_ROWS_NO_MORE,
+    QGC_ROWS_AVERAGE,
+    QGC_ROWS_ROOT,
+    QGC_ROWS_LOGARITHM
+} qgc_rows_finish;
+
+typedef struct qgc_rows_kernel {
+    qgc_kernel base; /* units: rows */
+    qgc_rows_kind kind;
+    int64_t num;     /* elements of a row */
+    qgc_dtype dtype; /* of the elements: f32; of a fold 8 and 16 bits, too */
+    qgc_dtype out;   /* of a fold: f32, the elements' own, i32 or i64 */
+    qgc_rows_fold fold;
+    qgc_rows_prepare prepare;
+    qgc_rows_finish finish;
+    int32_t zero_point; /* of integers: taken from each */
+    float epsilon;
+    /* NORM: scale and bias are inputs, of each element of a row; or of each channel, of which a row
+     * has row_channels, the rows of a sample together groups times as many. */
+    bool has_scale, has_bias, by_channel;
+    int64_t row_channels, groups;
+} qgc_rows_kernel;
+
 /* Elementwise functions of f32, one after the other in registers; all values have one shape. */
 enum {
     QGC_FUSED_MAX_DIMS = 8,

@@ -37,4 +37,7 @@ typedef struct qgc_move {
 /* Fills |out| (memory of the plan's arena). NULL, or why not; "": |node| moves nothing. */
 const char *qgc_move_describe(qgc_planner *p, const qgc_node *node, qgc_move *out);
 
+/* A step that copies |part|'s elements. */
+void qgc_planner_copy(qgc_planner *p, const qgc_move_part *part, qgc_buffer *in, qgc_buffer *out);
+
 #endif

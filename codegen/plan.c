@@ -64,7 +64,8 @@ static bool is_u8(const qgc_value *value)
 static qgc_buffer *any_buffer(qgc_planner *p, const qgc_value *value)
 {
     for (size_t i = 0; i < p->plan->buffers.size; i++)
-        if (p->plan->buffers.data[i]->value == value)
+        if (p->plan->buffers.data[i]->value == value &&
+            p->plan->buffers.data[i]->form != QGC_BUFFER_SCRATCH)
             return p->plan->buffers.data[i];
     return NULL;
 }
@@ -83,6 +84,7 @@ static qgc_buffer *find_plain(qgc_planner *p, const qgc_value *value)
 }
 
 static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why);
+static const char *plan_kernel(qgc_planner *p, const qgc_node *node);
 
 qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
 {
@@ -90,7 +92,10 @@ qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
     if (put_off) {
         const char *why = qgc_map_get(&p->reasons, put_off);
         *qgc_map_at(&p->put_off, put_off) = NULL;
-        plan_ref(p, put_off, why ? why : "");
+        *qgc_map_at(&p->raw, put_off) = (void *)(uintptr_t)put_off;
+        const char *reason = plan_kernel(p, put_off);
+        if (reason)
+            plan_ref(p, put_off, reason[0] || !why ? reason : why);
     }
     qgc_buffer *buffer = find_plain(p, value);
     if (buffer)
@@ -293,12 +298,20 @@ static qgc_buffer *flat_buffer(qgc_planner *p, const qgc_value *value)
 {
     for (size_t i = 0; i < p->plan->buffers.size; i++) {
         qgc_buffer *b = p->plan->buffers.data[i];
-        bool is_flat =
-            b->form != QGC_BUFFER_NHWC || (b->h * b->w == 1 && qgc_border_is_empty(&b->border));
-        if (b->value == value && is_flat)
+        bool is_flat = b->form == QGC_BUFFER_PLAIN || b->form == QGC_BUFFER_ROWS ||
+                       (b->h * b->w == 1 && qgc_border_is_empty(&b->border));
+        if (b->value == value && b->form != QGC_BUFFER_SCRATCH && is_flat)
             return b;
     }
     return qgc_planner_plain(p, value);
+}
+
+qgc_buffer *qgc_planner_scratch(qgc_planner *p, const qgc_value *value)
+{
+    qgc_buffer *buffer = add_buffer(p, value, QGC_BUFFER_SCRATCH);
+    if (!plain_bytes(value->type, &buffer->bytes))
+        p->failed = true;
+    return buffer;
 }
 
 void qgc_planner_alias(qgc_planner *p, const qgc_value *value, qgc_buffer *whole, size_t offset)
@@ -396,7 +409,8 @@ qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)
                      .done = {.arena = &scratch},
                      .fused = {.arena = &scratch},
                      .put_off = {.arena = &scratch},
-                     .reasons = {.arena = &scratch}};
+                     .reasons = {.arena = &scratch},
+                     .raw = {.arena = &scratch}};
     plan_body(&p);
     qgc_arena_destroy(&scratch);
     if (!p.failed)

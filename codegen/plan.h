@@ -13,7 +13,12 @@
 #include "codegen/kernel.h"
 #include "ir/graph.h"
 
-typedef enum qgc_buffer_form { QGC_BUFFER_PLAIN, QGC_BUFFER_ROWS, QGC_BUFFER_NHWC } qgc_buffer_form;
+typedef enum qgc_buffer_form {
+    QGC_BUFFER_PLAIN,
+    QGC_BUFFER_ROWS,
+    QGC_BUFFER_NHWC,
+    QGC_BUFFER_SCRATCH, /* the value's elements, as it suits the steps between which they lie so */
+} qgc_buffer_form;
 
 typedef struct qgc_border {
     int64_t top, left, bottom, right;

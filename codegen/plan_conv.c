@@ -163,7 +163,7 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
 
 static const char *plan_rows(qgc_planner *p, const qgc_node *node)
 {
-    qgc_product m = {.node = node};
+    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
     const char *why = qgc_match_x(&m);
     if (!why)
         why = qgc_match_weights(&m);
@@ -262,7 +262,7 @@ static void find_parts(const conv *c, const qgc_window *win, int64_t height)
 
 static const char *plan_window(qgc_planner *p, const qgc_node *node)
 {
-    qgc_product m = {.node = node};
+    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
     const char *why = qgc_match_x(&m);
     if (!why)
         why = qgc_match_weights(&m);

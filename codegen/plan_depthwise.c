@@ -170,7 +170,7 @@ static const char *plan_sum(qgc_planner *p, const qgc_node *node)
 {
     if (node->op != QGC_OP_INT_CONV2D && node->op != QGC_OP_INT_CONV1D)
         return "";
-    qgc_product m = {.node = node};
+    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
     const char *why = match(&m);
     if (why)
         return why;

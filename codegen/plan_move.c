@@ -50,7 +50,8 @@ static strides strides_of(const qgc_buffer *b)
 /* i8 with 128 added. */
 static bool is_shifted(const qgc_buffer *b)
 {
-    return b->value->type->dtype == QGC_DTYPE_I8 && b->form != QGC_BUFFER_PLAIN;
+    return b->value->type->dtype == QGC_DTYPE_I8 &&
+           (b->form == QGC_BUFFER_ROWS || b->form == QGC_BUFFER_NHWC);
 }
 
 /* ---- loops ---- */
@@ -216,6 +217,12 @@ static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *out)
         step->inputs[0] = in;
     step->outputs[0] = out;
     step->note = describe(c);
+}
+
+void qgc_planner_copy(qgc_planner *p, const qgc_move_part *part, qgc_buffer *in, qgc_buffer *out)
+{
+    copy c = {.p = p, .part = part};
+    add_copy(&c, in, out);
 }
 
 /* ---- names ---- */

@@ -4,7 +4,7 @@
 static void print_buffer(const qgc_buffer *b, qgc_text *out)
 {
     qgc_value_name_print(out, b->value->name);
-    static const char *const forms[] = {"", ".rows", ".nhwc"};
+    static const char *const forms[] = {"", ".rows", ".nhwc", ".scratch"};
     qgc_text_puts(out, forms[b->form]);
     const qgc_border *r = &b->border;
     if (r->top || r->left || r->bottom || r->right)

@@ -10,6 +10,7 @@ typedef struct qgc_planner {
     qgc_map done;    /* nodes that an earlier step has taken along */
     qgc_map put_off; /* sums that their requantize's planner may take */
     qgc_map reasons; /* of those, why it did not */
+    qgc_map raw;     /* sums that are to be planned without their requantize */
     qgc_map fused;   /* node -> its group, of codegen/plan_fused.c */
     bool has_fused;  /* the map is filled */
     bool failed;     /* a size overflows */
@@ -37,6 +38,8 @@ qgc_buffer *qgc_planner_lying(qgc_planner *p, const qgc_value *value);
 /* The first |value->bytes| at |offset| of |whole| under another name: row-major, in |whole|'s form.
  */
 void qgc_planner_alias(qgc_planner *p, const qgc_value *value, qgc_buffer *whole, size_t offset);
+/* Room for the elements of |value|, which no other step finds. */
+qgc_buffer *qgc_planner_scratch(qgc_planner *p, const qgc_value *value);
 /* Buffers that a kernel is about to fill. */
 qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value);
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,

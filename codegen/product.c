@@ -128,7 +128,7 @@ static const char *match_addend(qgc_product *m)
 const char *qgc_match_epilogue(qgc_product *m, int64_t channels, uint32_t channel_axis)
 {
     const qgc_value *acc = &m->node->results[0];
-    const qgc_node *user = m->epilogue = qgc_epilogue_of(m->node);
+    const qgc_node *user = m->epilogue = m->is_raw ? NULL : qgc_epilogue_of(m->node);
     if (!user)
         return NULL;
     uint32_t begin, num = qgc_node_operand_range(user, 0, &begin);

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Random softmaxes, normalizations and reductions, compared as random_graphs.py compares integer graphs.
+
+usage: random_rows.py WORK_FILE FAMILY SEED COUNT"""
+import random
+import sys
+
+from random_graphs import Graph, choice, compare, randint, zero_point
+
+SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1e-40", "3.4e38", "-3.4e38", "88.7", "-104.5"]
+REDUCTIONS = ["sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum"]
+
+
+def numbers(shape, special):
+    if not shape:
+        return choice(SPECIAL) if random.random() < special else f"{random.uniform(-9, 9):.9g}"
+    return "[" + ", ".join(numbers(shape[1:], special) for _ in range(shape[0])) + "]"
+
+
+def shape_of(rank):
+    shape = [choice([1, 2, 3, 5, 8, 16, 17, 33, 50]) for _ in range(rank)]
+    while eval("*".join(map(str, shape))) > 3000:
+        shape[shape.index(max(shape))] = choice([1, 2, 3])
+    return shape
+
+
+def source(g, shape):
+    x = g.add(f"const {numbers(shape, choice([0, 0, 0.02, 0.3]))}", "f32", shape)
+    return g.add(f"neg {x}", "f32", shape) if random.random() < 0.5 else x
+
+
+def softmax():
+    g = Graph()
+    shape = shape_of(randint(1, 4))
+    y = g.add(f"{choice(['softmax', 'log_softmax'])} {source(g, shape)} {{axis = {randint(-len(shape), len(shape) - 1)}}}", "f32", shape)
+    g.result(y, "f32", shape)
+    return g
+
+
+def parameters(g, shape):
+    scale, bias = (choice(["_", g.add(f"const {numbers(shape, 0)}", "f32", shape)]) for _ in range(2))
+    return f", {scale}, {bias}"
+
+
+def norm():
+    g = Graph()
+    shape, op = shape_of(randint(3, 4)), choice(["layer_norm", "layer_norm", "instance_norm", "group_norm"])
+    x = source(g, shape)
+    if op == "layer_norm":
+        axis = randint(0, len(shape) - 1)
+        y = g.add(f"layer_norm {x}{parameters(g, shape[axis:])} {{axis = {axis}}}", "f32", shape)
+    elif op == "instance_norm":
+        y = g.add(f"instance_norm {x}{parameters(g, [shape[1]])} {{epsilon = 0.01}}", "f32", shape)
+    else:
+        groups = choice([n for n in range(1, shape[1] + 1) if shape[1] % n == 0])
+        y = g.add(f"group_norm {x}{parameters(g, [shape[1]])} {{num_groups = {groups}}}", "f32", shape)
+    g.result(y, "f32", shape)
+    return g
+
+
+def kept(shape):
+    axes = sorted(random.sample(range(len(shape)), randint(1, len(shape))))
+    keep = random.random() < 0.5
+    out = [1 if i in axes else s for i, s in enumerate(shape) if keep or i not in axes]
+    return axes, keep, out
+
+
+def reduce():
+    g = Graph()
+    shape = shape_of(randint(1, 4))
+    axes, keep, out = kept(shape)
+    y = g.add(f"reduce_{choice(REDUCTIONS)} {source(g, shape)} {{axes = {axes}, keepdims = {str(keep).lower()}}}", "f32", out)
+    g.result(y, "f32", out)
+    return g
+
+
+def reduce_integers():
+    g = Graph()
+    shape, dtype = shape_of(randint(1, 4)), choice(["u8", "i8", "u16", "i16"])
+    axes, keep, out = kept(shape)
+    x = g.const(dtype, shape)
+    attrs = f"axes = {axes}, keepdims = {str(keep).lower()}"
+    if random.random() < 0.5:
+        g.result(g.add(f"reduce_{choice(['max', 'min'])} {x} {{{attrs}}}", dtype, out), dtype, out)
+        return g
+    wide = "i32" if dtype in ("u8", "i8") else "i64"
+    acc = g.add(f"int_sum {x} {{{attrs}, x_zero_point = {zero_point(dtype)}}}", wide, out)
+    if random.random() < 0.3:
+        g.result(acc, wide, out)
+        return g
+    y = choice(["u8", "i8", "i16", "u16"])
+    g.result(g.add(f"requantize [{acc}] {{multipliers = [0.03], zero_point = {zero_point(y)}}}", y, out), y, out)
+    return g
+
+
+FAMILIES = {"rows": [softmax, norm, reduce, reduce_integers]}
+
+
+def main():
+    family, seed, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    random.seed(seed)
+    compare([choice(FAMILIES[family])() for _ in range(count)])
+
+
+main()
