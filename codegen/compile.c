@@ -149,6 +149,25 @@ static qgc_result check_steps(compilation *c, const qgc_plan *plan)
     return result;
 }
 
+/* Regions of plug-ins are compiled from their literal ops: an object file has no plug-ins. */
+static void remark_regions(const compilation *c)
+{
+    const char *origin = c->diag->origin;
+    c->diag->origin = "backend";
+    QGC_EACH_FUNC (func, c->module) {
+        const qgc_plugin *plugin = NULL;
+        size_t reported = c->diag->list.size;
+        if (func->target &&
+            qgc_plugin_find(c->module->context, qgc_name_str(func->target), &plugin) != QGC_OK)
+            qgc_diag_rollback(c->diag, reported); /* it does not matter here */
+        if (plugin && qgc_backend_lowers(plugin->backend))
+            qgc_report(c->diag, func->loc, QGC_D_NOT_ON_TARGET,
+                       "@%s is compiled from its literal ops: the file has no plug-in '%s'",
+                       func->name->data, func->target->data);
+    }
+    c->diag->origin = origin;
+}
+
 static qgc_result plan_func(compilation *c, qgc_func *func)
 {
     qgc_plan_target target = qgc_level_target(c->level);
@@ -237,6 +256,7 @@ static qgc_result compile(compilation *c)
     QGC_TRY(find_header(c));
     QGC_TRY(find_level(c));
     QGC_TRY(find_funcs(c));
+    remark_regions(c);
     QGC_TRY(plan_all(c));
     QGC_TRY(emit(c, &bytes));
     if (c->format == FORMAT_SHARED)

@@ -21,7 +21,8 @@ enum {
     NO_FUNCTION, /* IR without the function */
     WRONG_TYPE,  /* a function of another type */
     KERNEL,      /* the kernel fails while running */
-    REMARK       /* nothing is wrong: it copies bytes and says something */
+    REMARK,      /* nothing is wrong: it copies bytes and says something */
+    FLOATS       /* nothing is wrong: it negates f32 values */
 };
 
 static int copy(void *user, const void *const *inputs, void *const *outputs, int64_t begin,
@@ -30,6 +31,15 @@ static int copy(void *user, const void *const *inputs, void *const *outputs, int
     (void)user;
     memcpy((char *)outputs[0] + begin, (const char *)inputs[0] + begin, (size_t)(end - begin));
     return FAULT == KERNEL ? QGC_BACKEND_FAILED : QGC_BACKEND_OK;
+}
+
+static int negate(void *user, const void *const *inputs, void *const *outputs, int64_t begin,
+                  int64_t end)
+{
+    (void)user;
+    for (int64_t i = begin; i < end; i++)
+        ((float *)outputs[0])[i] = -((const float *)inputs[0])[i];
+    return QGC_BACKEND_OK;
 }
 
 /* Seen with --plugin=FILE.so: what was emitted is given back. */
@@ -49,6 +59,8 @@ static int lower(void *state, const qgc_backend_host *host, qgc_backend_region *
 {
     static char name[] = "kernel";
     (void)state;
+    if (FAULT == FLOATS)
+        return host->emit_kernel(region, op, negate, NULL, NULL, 4);
     if (FAULT == SILENT)
         return QGC_BACKEND_OK;
     if (FAULT == FAIL && host->op_at(region, 1) == op)
@@ -67,8 +79,9 @@ static int lower(void *state, const qgc_backend_host *host, qgc_backend_region *
 }
 
 static const qgc_backend_pattern patterns[] = {
-    {FAULT == BAD_ROW ? "claim rely(x: u8)\n"
-                      : "claim relu(x: u8, y: u8)\nclaim neg(x: u8, y: u8)\n",
+    {FAULT == BAD_ROW  ? "claim rely(x: u8)\n"
+     : FAULT == FLOATS ? "claim neg(x: f32, y: f32)\n"
+                       : "claim relu(x: u8, y: u8)\nclaim neg(x: u8, y: u8)\n",
      lower},
 };
 
