@@ -66,6 +66,7 @@ int run_compare(invocation *call);
 int run_stats(invocation *call);
 int run_diff(invocation *call);
 int run_verify_backend(invocation *call);
+int run_explain(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);
 
