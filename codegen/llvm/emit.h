@@ -44,6 +44,9 @@ void qgc_emit_store(qgc_emitter *e, LLVMValueRef value, LLVMValueRef address, un
 LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t factor);
 /* |x| where |keep| holds of it and |limit|, else |limit|. */
 LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit);
+/* Loads stay on their side of it. It costs no instruction: the scheduler otherwise brings loads so far
+ * forward that what they hold no longer fits the registers. */
+void qgc_emit_fence(qgc_emitter *e);
 /* An intrinsic by name, with its overload types. */
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
