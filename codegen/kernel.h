@@ -49,6 +49,14 @@ typedef struct qgc_pixels {
     int64_t first, image, row, pixel;
 } qgc_pixels;
 
+/* One stride leads from any pixel to the next, in images of |rows| rows of |width|. */
+static inline bool qgc_pixels_are_flat(const qgc_pixels *p, int64_t images, int64_t rows,
+                                       int64_t width)
+{
+    return (rows == 1 || p->row == width * p->pixel) &&
+           (images == 1 || p->image == rows * width * p->pixel);
+}
+
 /* The channel, within its block, of lane |l| of vector |v|. Blocks of two and four vectors are
  * stored through the in-lane packs of x86: the order in which those give natural order. */
 static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32_t v, uint32_t l)
@@ -71,7 +79,9 @@ static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32
 typedef struct qgc_conv_part {
     int64_t first_row, rows;
     int64_t first_run, end_run; /* computed */
-    int64_t units;
+    int64_t tiles;              /* of the part; by_row: of each row */
+    int64_t units;              /* tiles; by_row: rows */
+    bool by_row;                /* tiles end with rows: pixels of one are a constant apart */
 } qgc_conv_part;
 enum { QGC_CONV_MAX_PARTS = 5 };
 
