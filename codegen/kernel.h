@@ -239,6 +239,34 @@ typedef struct qgc_move_kernel {
     bool flip;     /* of one byte: the top bit changes */
 } qgc_move_kernel;
 
+/* Sums of integer products of any types, positions and zero points, which no faster kernel takes:
+ *
+ * acc[image][group][position][o] = bias[o] + sum over taps, channels of (x - zx) * (w - zw[o])
+ *
+ * A position is one of each of three dimensions; of each it lists what it takes of x and w. */
+typedef struct qgc_taps_dim {
+    int64_t out;
+    uint32_t positions; /* constant: i64 of each: first tap, end, bytes of acc */
+    uint32_t taps;      /* constant: i64 of each: bytes of x, bytes of w */
+} qgc_taps_dim;
+
+typedef struct qgc_taps_kernel {
+    qgc_kernel base; /* units: images * groups * positions of the first two dimensions */
+    int64_t images, in_image, out_image; /* bytes */
+    int64_t groups, in_group, w_group, out_group;
+    qgc_taps_dim dims[3];
+    int64_t rows, in_row, out_row; /* neighbours that share their position's taps */
+    int64_t channels, in_channel, w_channel;
+    int64_t outputs, out_step; /* o, whose weights lie together; bytes of acc */
+    qgc_dtype x, w;
+    bool is_wide;                           /* sums of i64, else i32 */
+    bool w_is_input, x_zero_point_is_input; /* inputs behind x, in this order */
+    int32_t x_zero_point, w_zero_point;
+    uint32_t weights, bias,
+        w_zero_points; /* constants, 0: none; lists of groups * padded outputs */
+    int64_t padded;
+} qgc_taps_kernel;
+
 /* What makes one result of a row of elements that lie together, or another row. Floats are folded
  * in 16 lanes, element i in lane i mod 16, as runtime/ref/lanes.h has it; integers modulo 2^bits of
  * the result. */
