@@ -202,6 +202,7 @@ typedef struct qgc_map_kernel {
                       */
     uint32_t rank;
     int64_t dims[QGC_MAP_MAX_DIMS];
+    bool is_product; /* of two terms: one integer, which is the only term of the epilogue */
     uint32_t num_terms;
     /* Inputs of the step in this order, as far as they are there: terms, multipliers, c. */
     qgc_map_operand terms[QGC_MAP_MAX_TERMS], multipliers, c, out;
