@@ -195,6 +195,85 @@ static bool read_op(loader *l, const qgc_ast *word, qgc_rule_row *row)
     return read_string(l, under->next, under->loc, &row->under) && at_end(l, under->next->next);
 }
 
+/* ---- names of values: plain, "@f.%/a b", or as graphs and reports print them, `@f.%"/a b"` ----
+ */
+
+/* Length of the quoted text that |text| begins with, quotes included; 0 where there is none. */
+static size_t quoted_size(qgc_str text)
+{
+    if (!text.size || text.data[0] != '"')
+        return 0;
+    for (size_t i = 1; i < text.size; i++) {
+        if (text.data[i] == '"')
+            return i + 1;
+        i += text.data[i] == '\\';
+    }
+    return 0;
+}
+
+/* Appends |text| up to |size|, without quotes. */
+static bool put_plain(loader *l, qgc_text *out, qgc_str text, size_t size, qgc_loc loc)
+{
+    qgc_str part = {text.data, size}, plain;
+    if (!quoted_size(part)) {
+        qgc_text_put(out, part);
+        return true;
+    }
+    if (!qgc_decode_string(&l->env->context->diag, l->env->scratch, part, loc, &plain))
+        return false;
+    qgc_text_put(out, plain);
+    return true;
+}
+
+/* Where the function's name ends, behind '@'. */
+static size_t func_size(qgc_str text)
+{
+    size_t size = quoted_size(text);
+    for (; size + 1 < text.size; size++)
+        if (text.data[size] == '.' && text.data[size + 1] == '%')
+            return size;
+    return 0;
+}
+
+/* Without quotes: what rules are matched by. */
+static bool plain_name(loader *l, qgc_str name, qgc_loc loc, qgc_str *out)
+{
+    qgc_text text = {.arena = l->env->scratch};
+    qgc_str rest = name;
+    *out = name;
+    if (!memchr(name.data, '"', name.size))
+        return true;
+    if (rest.data[0] == '@') {
+        rest = (qgc_str){rest.data + 1, rest.size - 1};
+        size_t size = func_size(rest);
+        qgc_text_putc(&text, '@');
+        if (!put_plain(l, &text, rest, size, loc))
+            return false;
+        qgc_text_puts(&text, size ? "." : "");
+        size += size != 0;
+        rest = (qgc_str){rest.data + size, rest.size - size};
+    }
+    if (rest.size && rest.data[0] == '%') {
+        qgc_text_putc(&text, '%');
+        rest = (qgc_str){rest.data + 1, rest.size - 1};
+    }
+    if (!put_plain(l, &text, rest, rest.size, loc))
+        return false;
+    *out = qgc_text_str(&text);
+    return true;
+}
+
+/* Length of the first word: up to a blank or comma that is not in quotes. */
+static size_t word_size(qgc_str line)
+{
+    size_t size = 0;
+    while (size < line.size && !strchr(" \t\r,", line.data[size])) {
+        size_t quoted = quoted_size((qgc_str){line.data + size, line.size - size});
+        size += quoted ? quoted : 1;
+    }
+    return size;
+}
+
 /* Names of a table file: the first word of each line; '#' begins a comment. */
 static bool read_table_file(loader *l, qgc_str path, qgc_loc loc, qgc_rule_row *row, double share,
                             size_t most)
@@ -209,11 +288,13 @@ static bool read_table_file(loader *l, qgc_str path, qgc_loc loc, qgc_rule_row *
     const char *at = (const char *)file.data, *end = at + file.size;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at), size = 0;
-        while (size < line && !strchr(" \t\r,", at[size]))
-            size++;
-        if (size && at[0] != '#') {
-            qgc_str name = {at, size};
+        size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at);
+        qgc_str name = {at, word_size((qgc_str){at, line})};
+        if (name.size && at[0] != '#') {
+            if (!plain_name(l, name, loc, &name)) {
+                qgc_file_close(&file);
+                return false;
+            }
             qgc_vec_push(l->env->scratch, &names, name);
         }
         at += line + 1;
@@ -317,8 +398,10 @@ static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
     case QGC_SELECT_OP:
         return read_op(l, word->next, row);
     case QGC_SELECT_NAME:
-    case QGC_SELECT_VALUE:
         return read_string(l, word->next, word->loc, &row->text) && at_end(l, word->next->next);
+    case QGC_SELECT_VALUE:
+        return read_string(l, word->next, word->loc, &row->text) &&
+               plain_name(l, row->text, word->next->loc, &row->text) && at_end(l, word->next->next);
     case QGC_SELECT_TABLE:
         return read_table(l, word->next, row);
     case QGC_SELECT_QUANTIZER:
