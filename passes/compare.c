@@ -1,10 +1,10 @@
 /* Two graphs over the same samples, batch by batch: the first one's values are kept for a batch,
  * the second one's are held against them as they come. */
+#include "passes/batches.h"
 #include "passes/compare_advice.h"
 #include "passes/compare_samples.h"
 #include "passes/compare_side.h"
 #include "qgc/pass.h"
-#include "runtime/interp_feed.h"
 #include "runtime/ref/ref.h"
 
 #include <math.h>
@@ -24,7 +24,12 @@ typedef struct pair {
     qgc_output_ranks *ranks; /* of outputs */
 } pair;
 
-typedef struct comparison {
+typedef struct comparison comparison;
+/* A tensor of one side. |is_last|: of the stage that is compared. */
+typedef void show(comparison *c, pair *p, const qgc_entry *e, const qgc_node *call, bool is_last,
+                  const qgc_tensor *tensor);
+
+struct comparison {
     const qgc_compare_options *options;
     qgc_compare_report *report;
     qgc_context *context;
@@ -34,8 +39,13 @@ typedef struct comparison {
     QGC_VEC(pair *) pairs;
     QGC_VEC(qgc_row *) rows; /* in the order of running */
     size_t samples, num;     /* before this batch, in it */
+    qgc_data *labels;
+    int64_t *batch_labels; /* NULL: there are none */
+    const qgc_side *running;
+    show *show;      /* takes its tensors */
+    bool is_watched; /* the side that runs shows values */
     qgc_result result;
-} comparison;
+};
 
 /* ---- tensors of a batch ---- */
 
@@ -132,64 +142,105 @@ static void compare_tensors(comparison *c, pair *p, qgc_row *row, const qgc_tens
             data.computed = read_values(c, computed, &p->b->computed_key, &row->key_b);
         qgc_row_add(row, &data, &c->arena);
         if (p->ranks)
-            qgc_ranks_add(p->ranks, &data, c->samples, c->num);
+            qgc_ranks_add(p->ranks, &data, c->samples, c->num, c->batch_labels);
     }
     qgc_arena_reset(&c->batch, mark);
 }
 
-/* The second graph's last stage of a value has come. */
+static void forget(qgc_tensor *list, size_t num, size_t index)
+{
+    if (index < num)
+        qgc_tensor_destroy(&list[index]);
+}
+
+/* The second graph's last stage of a value has come; nothing of it is needed behind. */
 static void meet(comparison *c, pair *p, const qgc_node *call, const qgc_tensor *b)
 {
     size_t index = p->num_met++;
-    const qgc_tensor *computed =
-        p->b->stored && index < p->of_b.computed.size ? &p->of_b.computed.data[index] : NULL;
+    bool has_computed = p->b->stored && index < p->of_b.computed.size;
     size_t num_a = p->a->stored ? p->of_a.stored.size : p->of_a.computed.size;
+    qgc_tensor *list_a = p->a->stored ? p->of_a.stored.data : p->of_a.computed.data;
     if (index >= num_a)
         return; /* the first graph did not call as often */
-    const qgc_tensor *a =
-        p->a->stored ? &p->of_a.stored.data[index] : &p->of_a.computed.data[index];
     qgc_row *row = find_row(c, p, call);
-    if (row->is_done)
-        return;
-    compare_tensors(c, p, row, a, computed, b);
+    if (!row->is_done)
+        compare_tensors(c, p, row, &list_a[index],
+                        has_computed ? &p->of_b.computed.data[index] : NULL, b);
     row->is_done = row->key_a.is_constant && row->key_b.is_constant;
+    forget(list_a, num_a, index);
+    forget(p->of_b.computed.data, p->of_b.computed.size, index);
 }
 
-static void watch_a(void *user, const qgc_node *call, const qgc_value *value,
-                    const qgc_tensor *tensor)
+static void show_a(comparison *c, pair *p, const qgc_entry *e, const qgc_node *call, bool is_last,
+                   const qgc_tensor *tensor)
 {
-    comparison *c = user;
-    qgc_entry *e = qgc_map_get(&c->a.by_value, value);
-    pair *p = e ? e->row : NULL;
-    if (!p)
-        return;
     find_row(c, p, call);
-    if (value == (e->stored ? e->stored : e->computed))
+    if (is_last)
         keep(c, &p->of_a, e->stored != NULL, tensor);
 }
 
-static void watch_b(void *user, const qgc_node *call, const qgc_value *value,
-                    const qgc_tensor *tensor)
+static void show_b(comparison *c, pair *p, const qgc_entry *e, const qgc_node *call, bool is_last,
+                   const qgc_tensor *tensor)
+{
+    (void)e;
+    if (is_last)
+        meet(c, p, call, tensor);
+    else
+        keep(c, &p->of_b, false, tensor);
+}
+
+static void watch(void *user, const qgc_node *call, const qgc_value *value,
+                  const qgc_tensor *tensor)
 {
     comparison *c = user;
-    qgc_entry *e = qgc_map_get(&c->b.by_value, value);
-    pair *p = e ? e->row : NULL;
-    if (!p)
-        return;
-    if (value != (e->stored ? e->stored : e->computed))
-        keep(c, &p->of_b, false, tensor);
-    else
-        meet(c, p, call, tensor);
+    const qgc_entry *e = qgc_map_get(&c->running->by_value, value);
+    c->is_watched = true;
+    if (e && e->row)
+        c->show(c, e->row, e, call, value == (e->stored ? e->stored : e->computed), tensor);
 }
 
 /* ---- running ---- */
 
-static qgc_result run_side(comparison *c, const qgc_side *side, qgc_watch *watch,
-                           const qgc_tensor *inputs)
+static bool is_returned_before(const qgc_node *last, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (qgc_node_operand(last, i) == qgc_node_operand(last, index))
+            return true;
+    return false;
+}
+
+static void show_end(comparison *c, qgc_value *value, const qgc_tensor *tensor)
+{
+    qgc_value_key key;
+    const qgc_side *side = c->running;
+    const qgc_entry *e = qgc_map_get(&side->of_value, value);
+    if (e && e->row && qgc_value_key_read(&side->owners, side->func, value, &c->batch, &key))
+        c->show(c, e->row, e, NULL, key.is_stored == (e->stored != NULL), tensor);
+}
+
+/* An engine that ran all of the function shows what went in and out. */
+static void show_ends(comparison *c, const qgc_tensor *inputs, const qgc_tensor *outputs)
+{
+    const qgc_func *func = c->running->func;
+    for (uint32_t i = 0; i < func->num_params; i++)
+        show_end(c, &func->params[i], &inputs[i]);
+    for (uint32_t i = 0; i < func->num_results; i++) {
+        qgc_value *value = qgc_node_operand(func->last, i);
+        if (value->def && !is_returned_before(func->last, i))
+            show_end(c, value, &outputs[i]);
+    }
+}
+
+static qgc_result run_side(comparison *c, const qgc_side *side, show *how, const qgc_tensor *inputs)
 {
     qgc_tensor *outputs = QGC_NEW_ARRAY(&c->batch, qgc_tensor, side->func->num_results);
     qgc_interp_options options = {.engine = side->engine, .watch = watch, .user = c};
+    c->is_watched = false;
+    c->running = side;
+    c->show = how;
     QGC_TRY(qgc_interp_run(side->func, inputs, outputs, &options));
+    if (!c->is_watched)
+        show_ends(c, inputs, outputs);
     for (uint32_t i = 0; i < side->func->num_results; i++)
         qgc_tensor_destroy(&outputs[i]);
     return c->result;
@@ -197,9 +248,9 @@ static qgc_result run_side(comparison *c, const qgc_side *side, qgc_watch *watch
 
 static qgc_result run_batch(comparison *c, const qgc_tensor *inputs_a, const qgc_tensor *inputs_b)
 {
-    qgc_result result = run_side(c, &c->a, watch_a, inputs_a);
+    qgc_result result = run_side(c, &c->a, show_a, inputs_a);
     if (result == QGC_OK)
-        result = run_side(c, &c->b, watch_b, inputs_b);
+        result = run_side(c, &c->b, show_b, inputs_b);
     for (size_t i = 0; i < c->pairs.size; i++) {
         pair *p = c->pairs.data[i];
         drop(&p->of_a);
@@ -235,6 +286,8 @@ static qgc_result run_all(comparison *c, qgc_feed *feed)
         qgc_arena_mark mark = qgc_arena_get_mark(&c->batch);
         QGC_TRY(qgc_feed_next(feed, inputs, &c->num));
         if (c->num) {
+            QGC_TRY(qgc_labels_next(&c->context->diag, c->labels, c->options->labels, c->num,
+                                    &c->batch, &c->batch_labels));
             QGC_TRY(match_inputs(c, inputs, inputs_b));
             QGC_TRY(run_batch(c, inputs, inputs_b));
         }
@@ -247,57 +300,6 @@ static qgc_result run_all(comparison *c, qgc_feed *feed)
     return QGC_OK;
 }
 
-/* ---- shapes ---- */
-
-static qgc_name batch_symbol(const qgc_func *func)
-{
-    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
-    return type && type->rank ? qgc_dim_as_symbol(type->dims[0]) : NULL;
-}
-
-static size_t fixed_batch(const qgc_func *func)
-{
-    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
-    bool fixed = type && type->rank && qgc_dim_is_number(type->dims[0]);
-    return fixed ? (size_t)type->dims[0].value : 0;
-}
-
-/* Machine code has fixed shapes: the greatest divisor of the samples that is no larger than wanted,
- * so that no batch is smaller. */
-static qgc_result bind_batch(comparison *c, size_t total, size_t *out)
-{
-    size_t wanted = *out;
-    qgc_name a = batch_symbol(c->a.func), b = batch_symbol(c->b.func);
-    size_t fixed = fixed_batch(c->a.func) ? fixed_batch(c->a.func) : fixed_batch(c->b.func);
-    bool compiles =
-        c->options->create_engine && (c->a.kind != QGC_COMPARE_REF || c->b.kind != QGC_COMPARE_REF);
-    if (fixed)
-        *out = fixed;
-    else
-        for (*out = wanted; compiles && total % *out;)
-            --*out;
-    if (!compiles && !fixed)
-        return QGC_OK;
-    if (a)
-        QGC_TRY(qgc_module_bind(c->a.module, a->data, (int64_t)*out));
-    if (b)
-        QGC_TRY(qgc_module_bind(c->b.module, b->data, (int64_t)*out));
-    return QGC_OK;
-}
-
-static qgc_result open_feed(comparison *c, const char *path, qgc_feed **out)
-{
-    const qgc_compare_options *o = c->options;
-    qgc_feed_options options = {
-        .batch = o->batch ? o->batch : 32, .limit = o->limit, .first = o->first};
-    qgc_feed *feed;
-    QGC_TRY(qgc_feed_open(c->a.func, path, &options, &feed));
-    size_t total = qgc_feed_end(feed) - qgc_feed_begin(feed);
-    qgc_feed_close(feed);
-    QGC_TRY(bind_batch(c, total, &options.batch));
-    return qgc_feed_open(c->a.func, path, &options, out);
-}
-
 /* ---- pairs ---- */
 
 static void add_pair(comparison *c, qgc_entry *a, qgc_entry *b)
@@ -306,7 +308,7 @@ static void add_pair(comparison *c, qgc_entry *a, qgc_entry *b)
     p->a = a;
     p->b = b;
     a->row = b->row = p;
-    if (a->is_output && b->is_output && c->options->worst)
+    if (a->is_output && b->is_output)
         p->ranks = qgc_ranks_create(&c->arena, a->text, c->options);
     qgc_vec_push(&c->arena, &c->pairs, p);
 }
@@ -329,7 +331,8 @@ static void match_entries(comparison *c)
 {
     for (size_t i = 0; i < c->a.list.size; i++) {
         qgc_entry *a = c->a.list.data[i], *b = qgc_map_get(&c->b.by_text, a->text);
-        if (!b || !(a->computed || a->stored) || !(b->computed || b->stored))
+        if (!b || !(a->computed || a->stored) || !(b->computed || b->stored) ||
+            (c->options->outputs_only && !(a->is_output && b->is_output)))
             continue;
         if (can_be_read(last_key(a), last_key(b)) && can_be_read(last_key(b), last_key(a)))
             add_pair(c, a, b);
@@ -390,7 +393,7 @@ static void finish(comparison *c)
     qgc_compare_advise(r, from, c->options->start_db, &c->arena);
     r->outputs = QGC_NEW_ARRAY(&c->arena, qgc_compare_output, c->pairs.size);
     for (size_t i = 0; i < c->pairs.size; i++)
-        if (c->pairs.data[i]->ranks)
+        if (c->pairs.data[i]->ranks && c->pairs.data[i]->rows.size)
             qgc_ranks_finish(c->pairs.data[i]->ranks, &r->outputs[r->num_outputs++]);
 }
 
@@ -414,8 +417,17 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
     QGC_TRY(qgc_side_init(&c->b, b, func, &c->arena));
     match_entries(c);
     qgc_side_find_inputs(&c->b);
-    QGC_TRY(open_feed(c, path, &feed));
-    qgc_result result = qgc_side_compile(&c->a, c->options);
+    qgc_func *const funcs[] = {c->a.func, c->b.func};
+    qgc_feed_options samples = {
+        .batch = c->options->batch, .limit = c->options->limit, .first = c->options->first};
+    bool compiles =
+        c->options->create_engine && (c->a.kind != QGC_COMPARE_REF || c->b.kind != QGC_COMPARE_REF);
+    QGC_TRY(qgc_open_batches(funcs, 2, path, samples, compiles, &feed));
+    c->report->has_labels = c->options->labels != NULL;
+    qgc_result result =
+        qgc_labels_open(&c->context->diag, c->options->labels, qgc_feed_begin(feed), &c->labels);
+    if (result == QGC_OK)
+        result = qgc_side_compile(&c->a, c->options);
     if (result == QGC_OK)
         result = qgc_side_compile(&c->b, c->options);
     if (result == QGC_OK)
@@ -432,6 +444,7 @@ qgc_result qgc_compare(const qgc_compare_side *a, const qgc_compare_side *b, con
     *out = (qgc_compare_report){.first_difference = SIZE_MAX, .start = SIZE_MAX};
     comparison c = {.options = options, .report = out, .context = a->module->context};
     qgc_result result = compare(&c, a, b, path);
+    qgc_data_close(c.labels);
     qgc_side_destroy(&c.a);
     qgc_side_destroy(&c.b);
     qgc_arena_destroy(&c.batch);

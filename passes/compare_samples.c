@@ -58,14 +58,15 @@ static void insert(qgc_output_ranks *r, const qgc_compare_sample *s)
     size_t at = r->num;
     while (at && badness(&r->list[at - 1], r->metric) < badness(s, r->metric))
         at--;
-    if (at == r->most)
+    if (at >= r->most)
         return;
     memmove(&r->list[at + 1], &r->list[at], (r->num - at) * sizeof *r->list);
     r->list[at] = *s;
     r->num += r->num < r->most;
 }
 
-void qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, size_t num)
+void qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, size_t num,
+                   const int64_t *labels)
 {
     if (!data->rank || (size_t)data->shape[0] != num)
         return;
@@ -73,11 +74,19 @@ void qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, 
     for (size_t i = 0; i < num; i++) {
         qgc_compare_sample s = measure(data->a + i * each, data->b + i * each, each);
         s.index = first + i;
+        r->agree += s.top_a == s.top_b;
+        r->top1_a += labels && labels[i] == (int64_t)s.top_a;
+        r->top1_b += labels && labels[i] == (int64_t)s.top_b;
         insert(r, &s);
     }
 }
 
 void qgc_ranks_finish(qgc_output_ranks *r, qgc_compare_output *out)
 {
-    *out = (qgc_compare_output){r->name->data, r->num, r->list};
+    *out = (qgc_compare_output){.name = r->name->data,
+                                .agree = r->agree,
+                                .top1_a = r->top1_a,
+                                .top1_b = r->top1_b,
+                                .num_worst = r->num,
+                                .worst = r->list};
 }

@@ -8,15 +8,16 @@
 typedef struct qgc_output_ranks {
     qgc_name name;
     qgc_compare_metric metric;
-    size_t most, num;
+    size_t most, num, agree, top1_a, top1_b;
     qgc_compare_sample *list; /* worst first */
 } qgc_output_ranks;
 
 qgc_output_ranks *qgc_ranks_create(qgc_arena *arena, qgc_name name,
                                    const qgc_compare_options *options);
 /* A batch of |num| samples from |first| on; one whose first dimension does not count them is left
- * out. */
-void qgc_ranks_add(qgc_output_ranks *ranks, const qgc_row_data *data, size_t first, size_t num);
+ * out. |labels|: of each sample, or NULL. */
+void qgc_ranks_add(qgc_output_ranks *ranks, const qgc_row_data *data, size_t first, size_t num,
+                   const int64_t *labels);
 void qgc_ranks_finish(qgc_output_ranks *ranks, qgc_compare_output *out);
 
 #endif

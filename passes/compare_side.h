@@ -25,7 +25,7 @@ struct qgc_entry {
 
 typedef struct qgc_side {
     qgc_module *module;
-    const qgc_func *func;
+    qgc_func *func;
     qgc_compare_engine kind;
     qgc_engine *engine;
     qgc_arena *arena;

@@ -32,8 +32,11 @@ typedef enum qgc_compare_metric {
 
 typedef struct qgc_compare_options {
     const char *func;          /* NULL: "main" */
-    size_t batch, limit;       /* as for calibration; 0: 32 where the graphs leave it open */
+    size_t batch, limit;       /* as for calibration; 0: 32 where the graphs leave it open,
+                                  fewer of large graphs */
     size_t first;              /* samples before are left out */
+    const char *labels;        /* file with one integer per sample, or NULL */
+    bool outputs_only;         /* rows for outputs alone */
     size_t worst;              /* samples listed for each output */
     qgc_compare_metric metric; /* by which */
     bool as_is; /* a float graph is not fused before it is held against one that is not float */
@@ -93,12 +96,15 @@ typedef struct qgc_compare_sample {
 
 typedef struct qgc_compare_output {
     const char *name;
+    size_t agree;          /* samples whose greatest element is at the same place in both graphs */
+    size_t top1_a, top1_b; /* of the first result, with labels: samples that are right */
     size_t num_worst;
     qgc_compare_sample *worst; /* worst first; equal ones in order of the data */
 } qgc_compare_output;
 
 typedef struct qgc_compare_report {
     size_t samples;
+    bool has_labels;
     size_t num_rows;
     qgc_compare_row *rows; /* in the order in which the first graph computes them */
     size_t num_codes; /* values that both graphs have, one as integers whose scale is not known:
@@ -106,10 +112,10 @@ typedef struct qgc_compare_report {
     size_t num_only_a, num_only_b;
     const char **only_a, **only_b; /* identifiers of values that one graph has alone */
     size_t num_outputs;
-    qgc_compare_output *outputs;
-    size_t first_difference; /* index of a row; SIZE_MAX: none */
-    size_t start;            /* where error starts; SIZE_MAX: nowhere */
-    void *owner;             /* private */
+    qgc_compare_output *outputs; /* those that both graphs have, in program order */
+    size_t first_difference;     /* index of a row; SIZE_MAX: none */
+    size_t start;                /* where error starts; SIZE_MAX: nowhere */
+    void *owner;                 /* private */
 } qgc_compare_report;
 
 /* Runs both graphs over the samples once; memory does not grow with their number. Both modules are

@@ -55,6 +55,7 @@ static qgc_result read_first(invocation *call, size_t *out)
 static qgc_result read_options(invocation *call, qgc_compare_options *out)
 {
     out->func = get_option(call, "--func");
+    out->labels = get_option(call, "--labels");
     out->cpu = get_option(call, "--cpu");
     out->as_is = has_option(call, "--as-is");
     out->metric = read_metric(get_option(call, "--by"));

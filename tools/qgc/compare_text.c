@@ -95,6 +95,17 @@ static void put_others(FILE *out, const comparison *c)
     }
 }
 
+static void put_agreement(FILE *out, const comparison *c)
+{
+    const qgc_compare_report *r = c->report;
+    for (size_t i = 0; i < r->num_outputs; i++)
+        fprintf(out, "same top-1        %zu of %zu (%s)\n", r->outputs[i].agree, r->samples,
+                r->outputs[i].name);
+    if (r->has_labels && r->num_outputs)
+        fprintf(out, "right             %zu in A, %zu in B\n", r->outputs[0].top1_a,
+                r->outputs[0].top1_b);
+}
+
 static void put_samples(FILE *out, const comparison *c)
 {
     for (size_t i = 0; i < c->report->num_outputs; i++) {
@@ -122,6 +133,7 @@ void compare_write_text(FILE *out, const void *report)
         fprintf(out, ", %zu more that are integers of no known scale", r->num_codes);
     fprintf(out, "\n                  %zu only in A (%s), %zu only in B (%s)\n", r->num_only_a,
             c->a, r->num_only_b, c->b);
+    put_agreement(out, c);
     put_start(out, c);
     put_others(out, c);
     fputc('\n', out);
@@ -280,6 +292,10 @@ static void put_json_outputs(FILE *out, const comparison *c)
     for (size_t i = 0; i < r->num_outputs; i++) {
         fprintf(out, "    {");
         put_field(out, "value", r->outputs[i].name);
+        fprintf(out, "\"agree\": %zu, ", r->outputs[i].agree);
+        if (r->has_labels)
+            fprintf(out, "\"top1_a\": %zu, \"top1_b\": %zu, ", r->outputs[i].top1_a,
+                    r->outputs[i].top1_b);
         fprintf(out, "\"samples\": [");
         for (size_t k = 0; k < r->outputs[i].num_worst; k++) {
             fputs(k ? ",\n      " : "\n      ", out);

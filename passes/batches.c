@@ -1,0 +1,113 @@
+#include "passes/batches.h"
+
+#include "ir/type.h"
+#include "runtime/ref/ref.h"
+
+enum { MOST = 32 };
+#define ROOM 0x1p26 /* bytes that the values of all functions may take, each once */
+
+static qgc_name batch_symbol(const qgc_func *func)
+{
+    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
+    return type && type->rank ? qgc_dim_as_symbol(type->dims[0]) : NULL;
+}
+
+static size_t fixed_batch(const qgc_func *func)
+{
+    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
+    bool fixed = type && type->rank && qgc_dim_is_number(type->dims[0]) && type->dims[0].value > 0;
+    return fixed ? (size_t)type->dims[0].value : 0;
+}
+
+/* Of a value of one sample: symbolic dimensions count as 1. */
+static double bytes_of(const qgc_type *type)
+{
+    double bytes = (double)qgc_dtype_bytes(type->dtype);
+    for (uint32_t i = 0; i < type->rank; i++)
+        bytes *= qgc_dim_is_number(type->dims[i]) ? (double)type->dims[i].value : 1;
+    return bytes;
+}
+
+static double bytes_of_sample(const qgc_module *module)
+{
+    double bytes = 0;
+    QGC_EACH_FUNC (func, module)
+        QGC_EACH_NODE (node, func)
+            for (uint32_t i = 0; i < node->num_results && !node->constant; i++)
+                bytes += node->results[i].type ? bytes_of(node->results[i].type) : 0;
+    return bytes;
+}
+
+/* As many samples as there is room for. */
+static size_t usual_batch(qgc_func *const *funcs, size_t num)
+{
+    double bytes = 1;
+    for (size_t i = 0; i < num; i++)
+        bytes += bytes_of_sample(funcs[i]->module);
+    return bytes * MOST < ROOM ? MOST : bytes < ROOM ? (size_t)(ROOM / bytes) : 1;
+}
+
+static qgc_result count_samples(const qgc_func *func, const char *path,
+                                const qgc_feed_options *options, size_t *out)
+{
+    qgc_feed *feed;
+    QGC_TRY(qgc_feed_open(func, path, options, &feed));
+    *out = qgc_feed_end(feed) - qgc_feed_begin(feed);
+    qgc_feed_close(feed);
+    return QGC_OK;
+}
+
+qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, const char *path,
+                            qgc_feed_options options, bool compiles, qgc_feed **out)
+{
+    size_t total, fixed = 0, batch = options.batch ? options.batch : usual_batch(funcs, num);
+    QGC_TRY(count_samples(funcs[0], path, &options, &total));
+    for (size_t i = 0; i < num && !fixed; i++)
+        fixed = fixed_batch(funcs[i]);
+    while (!fixed && compiles && total % batch)
+        batch--;
+    options.batch = fixed ? fixed : batch;
+    for (size_t i = 0; i < num && (fixed || compiles); i++)
+        if (batch_symbol(funcs[i]))
+            QGC_TRY(qgc_module_bind(funcs[i]->module, batch_symbol(funcs[i])->data,
+                                    (int64_t)options.batch));
+    return qgc_feed_open(funcs[0], path, &options, out);
+}
+
+static bool is_list_of_integers(const qgc_data *data)
+{
+    if (qgc_data_num_arrays(data) != 1)
+        return false;
+    qgc_tensor t = qgc_data_array(data, 0).tensor;
+    return t.rank == 1 && qgc_dtype_get_kind(t.dtype) != QGC_FLOAT;
+}
+
+qgc_result qgc_labels_open(qgc_diag *diag, const char *path, size_t first, qgc_data **out)
+{
+    *out = NULL;
+    if (!path)
+        return QGC_OK;
+    QGC_TRY(qgc_data_open(diag, path, out));
+    if (is_list_of_integers(*out))
+        return qgc_data_seek(*out, first);
+    return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_INPUT,
+                      "%s: expected labels, one list of integers", path);
+}
+
+qgc_result qgc_labels_next(qgc_diag *diag, qgc_data *labels, const char *path, size_t num,
+                           qgc_arena *arena, int64_t **out)
+{
+    size_t done = 0;
+    *out = labels ? QGC_NEW_ARRAY(arena, int64_t, num) : NULL;
+    while (labels && done < num) {
+        qgc_tensor t;
+        size_t size;
+        QGC_TRY(qgc_data_next_batch(labels, num - done, &t, &size));
+        if (!size)
+            return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_INPUT, "%s ends before the data does",
+                              path);
+        for (size_t i = 0; i < size; i++)
+            (*out)[done++] = qgc_get_int(&t, i);
+    }
+    return QGC_OK;
+}

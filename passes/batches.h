@@ -1,0 +1,23 @@
+/* Samples for graphs that are compiled: machine code has fixed shapes. */
+#ifndef QGC_PASSES_BATCHES_H
+#define QGC_PASSES_BATCHES_H
+
+#include "ir/graph.h"
+#include "runtime/data.h"
+#include "runtime/interp_feed.h"
+
+/* Opens the samples of |funcs[0]|. Where the first dimension of the functions' inputs is a symbol
+ * and |compiles|, it is bound to the greatest divisor of the number of samples that is no larger
+ * than the batch that is asked for (0: 32, fewer of large graphs), so that no batch is smaller; in
+ * any case to the number that another of the functions has there. The functions are of different
+ * modules. */
+qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, const char *path,
+                            qgc_feed_options options, bool compiles, qgc_feed **out);
+
+/* One integer per sample, beginning with sample |first|. |path| NULL: *out = NULL. */
+qgc_result qgc_labels_open(qgc_diag *diag, const char *path, size_t first, qgc_data **out);
+/* Those of the next |num| samples, in |arena|; NULL where |labels| is. */
+qgc_result qgc_labels_next(qgc_diag *diag, qgc_data *labels, const char *path, size_t num,
+                           qgc_arena *arena, int64_t **out);
+
+#endif
