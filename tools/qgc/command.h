@@ -63,10 +63,11 @@ int run_onnx_check(invocation *call);
 int run_quantize(invocation *call);
 int run_eval(invocation *call);
 int run_compare(invocation *call);
+int run_sens(invocation *call);
+int run_tune(invocation *call);
 int run_stats(invocation *call);
 int run_diff(invocation *call);
 int run_verify_backend(invocation *call);
-int run_explain(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);
 
