@@ -5,6 +5,8 @@
 #include "codegen/region.h"
 #include "runtime/interp.h"
 
+#include <string.h>
+
 typedef struct entry {
     const qgc_func *func;
     qgc_region *region;
@@ -139,6 +141,20 @@ void qgc_engine_print_plans(const qgc_engine *engine, FILE *out)
         qgc_plan_print(qgc_region_plan(c->list.data[i].region), &text);
     for (size_t i = 0; i < c->foreign_list.size; i++)
         qgc_foreign_print(c->foreign_list.data[i], &text);
+    fputs(text.size ? text.data : "", out);
+    qgc_arena_destroy(&arena);
+}
+
+void qgc_engine_print_steps(const qgc_engine *engine, const char *value, FILE *out)
+{
+    const compiled *c = engine->user;
+    qgc_arena arena = {0};
+    qgc_text text = {.arena = &arena};
+    const char *percent = strchr(value, '%');
+    for (size_t i = 0; percent && i < c->list.size; i++) {
+        qgc_name name = qgc_context_name(c->list.data[i].func->module->context, percent + 1);
+        qgc_plan_print_steps(qgc_region_plan(c->list.data[i].region), name, &text);
+    }
     fputs(text.size ? text.data : "", out);
     qgc_arena_destroy(&arena);
 }

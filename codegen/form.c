@@ -32,6 +32,51 @@ static void copy_flat(const uint8_t *from, uint8_t *to, size_t bytes, uint8_t fl
         to[i] = from[i] ^ flip;
 }
 
+/* ---- turning a matrix of bytes over: to[x * t + c] = from[c * f + x] ---- */
+
+enum { SIDE = 16 };
+typedef uint8_t bytes16 __attribute__((vector_size(SIDE)));
+
+/* Four rounds of interleaving line i with line i + 8 leave columns where lines were. */
+static void turn_tile(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, uint8_t flip)
+{
+    bytes16 lines[SIDE], next[SIDE], sign = (bytes16){0} + flip;
+    for (int i = 0; i < SIDE; i++)
+        memcpy(&lines[i], from + i * f, SIDE);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < SIDE / 2; i++) {
+            bytes16 a = lines[i], b = lines[i + SIDE / 2];
+            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6,
+                                                  22, 7, 23);
+            next[2 * i + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
+                                                      13, 29, 14, 30, 15, 31);
+        }
+        memcpy(lines, next, sizeof lines);
+    }
+    for (int i = 0; i < SIDE; i++) {
+        lines[i] ^= sign;
+        memcpy(to + i * t, &lines[i], SIDE);
+    }
+}
+
+/* The last tiles overlap the ones before them. */
+static void turn_over(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, int64_t rows,
+                      int64_t columns, uint8_t flip)
+{
+    if (rows < SIDE || columns < SIDE) {
+        for (int64_t x = 0; x < columns; x++)
+            for (int64_t c = 0; c < rows; c++)
+                to[x * t + c] = from[c * f + x] ^ flip;
+        return;
+    }
+    for (int64_t x = 0; x < columns; x += SIDE)
+        for (int64_t c = 0; c < rows; c += SIDE) {
+            int64_t at = x + SIDE < columns ? x : columns - SIDE;
+            int64_t row = c + SIDE < rows ? c : rows - SIDE;
+            turn_tile(from + row * f + at, f, to + at * t + row, t, flip);
+        }
+}
+
 static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const layout *t,
                      int64_t channels, int64_t width, uint8_t flip)
 {
@@ -39,9 +84,10 @@ static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const la
         copy_flat(from, to, (size_t)(channels * width), flip);
         return;
     }
-    for (int64_t x = 0; x < width; x++)
-        for (int64_t c = 0; c < channels; c++)
-            to[x * t->w + c * t->c] = from[x * f->w + c * f->c] ^ flip;
+    if (f->w == 1 && t->c == 1)
+        turn_over(from, f->c, to, t->w, channels, width, flip);
+    else
+        turn_over(from, f->w, to, t->c, width, channels, flip);
 }
 
 /* Elements of |size| bytes; 4 is the case that has to be fast. */
@@ -99,13 +145,18 @@ void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc
     layout f = get_layout(from, shape, (int64_t)size), t = get_layout(to, shape, (int64_t)size);
     if (to->form == QGC_BUFFER_NHWC)
         qgc_fill_border(to, to_data);
+    int64_t height = shape[2], width = shape[3];
+    if (f.h == width * f.w && t.h == width * t.w) { /* no borders: one long row */
+        width *= height;
+        height = width ? 1 : 0;
+    }
     for (int64_t n = 0; n < shape[0]; n++)
-        for (int64_t y = 0; y < shape[2]; y++) {
+        for (int64_t y = 0; y < height; y++) {
             const uint8_t *source = from_data + f.first + n * f.n + y * f.h;
             uint8_t *target = to_data + t.first + n * t.n + y * t.h;
             if (size == 1)
-                copy_row(source, &f, target, &t, shape[1], shape[3], flip);
+                copy_row(source, &f, target, &t, shape[1], width, flip);
             else
-                copy_wide_row(source, &f, target, &t, shape[1], shape[3], size);
+                copy_wide_row(source, &f, target, &t, shape[1], width, size);
         }
 }

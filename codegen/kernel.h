@@ -49,6 +49,14 @@ typedef struct qgc_pixels {
     int64_t first, image, row, pixel;
 } qgc_pixels;
 
+/* One stride leads from any pixel to the next, in images of |rows| rows of |width|. */
+static inline bool qgc_pixels_are_flat(const qgc_pixels *p, int64_t images, int64_t rows,
+                                       int64_t width)
+{
+    return (rows == 1 || p->row == width * p->pixel) &&
+           (images == 1 || p->image == rows * width * p->pixel);
+}
+
 /* The channel, within its block, of lane |l| of vector |v|. Blocks of two and four vectors are
  * stored through the in-lane packs of x86: the order in which those give natural order. */
 static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32_t v, uint32_t l)
@@ -71,7 +79,9 @@ static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32
 typedef struct qgc_conv_part {
     int64_t first_row, rows;
     int64_t first_run, end_run; /* computed */
-    int64_t units;
+    int64_t tiles;              /* of the part; by_row: of each row */
+    int64_t units;              /* tiles; by_row: rows */
+    bool by_row;                /* tiles end with rows: pixels of one are a constant apart */
 } qgc_conv_part;
 enum { QGC_CONV_MAX_PARTS = 5 };
 
@@ -192,6 +202,7 @@ typedef struct qgc_map_kernel {
                       */
     uint32_t rank;
     int64_t dims[QGC_MAP_MAX_DIMS];
+    bool is_product; /* of two terms: one integer, which is the only term of the epilogue */
     uint32_t num_terms;
     /* Inputs of the step in this order, as far as they are there: terms, multipliers, c. */
     qgc_map_operand terms[QGC_MAP_MAX_TERMS], multipliers, c, out;
@@ -228,6 +239,34 @@ typedef struct qgc_move_kernel {
     bool is_fill;  /* there is no input: the element is constant 0 */
     bool flip;     /* of one byte: the top bit changes */
 } qgc_move_kernel;
+
+/* Sums of integer products of any types, positions and zero points, which no faster kernel takes:
+ *
+ * acc[image][group][position][o] = bias[o] + sum over taps, channels of (x - zx) * (w - zw[o])
+ *
+ * A position is one of each of three dimensions; of each it lists what it takes of x and w. */
+typedef struct qgc_taps_dim {
+    int64_t out;
+    uint32_t positions; /* constant: i64 of each: first tap, end, bytes of acc */
+    uint32_t taps;      /* constant: i64 of each: bytes of x, bytes of w */
+} qgc_taps_dim;
+
+typedef struct qgc_taps_kernel {
+    qgc_kernel base; /* units: images * groups * positions of the first two dimensions */
+    int64_t images, in_image, out_image; /* bytes */
+    int64_t groups, in_group, w_group, out_group;
+    qgc_taps_dim dims[3];
+    int64_t rows, in_row, out_row; /* neighbours that share their position's taps */
+    int64_t channels, in_channel, w_channel;
+    int64_t outputs, out_step; /* o, whose weights lie together; bytes of acc */
+    qgc_dtype x, w;
+    bool is_wide;                           /* sums of i64, else i32 */
+    bool w_is_input, x_zero_point_is_input; /* inputs behind x, in this order */
+    int32_t x_zero_point, w_zero_point;
+    uint32_t weights, bias,
+        w_zero_points; /* constants, 0: none; lists of groups * padded outputs */
+    int64_t padded;
+} qgc_taps_kernel;
 
 /* What makes one result of a row of elements that lie together, or another row. Floats are folded
  * in 16 lanes, element i in lane i mod 16, as runtime/ref/lanes.h has it; integers modulo 2^bits of

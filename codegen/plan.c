@@ -268,7 +268,8 @@ void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why)
 static bool is_put_off(const qgc_node *node)
 {
     static const qgc_opcode sums[] = {QGC_OP_INT_CONV1D, QGC_OP_INT_CONV2D, QGC_OP_INT_LINEAR,
-                                      QGC_OP_INT_MATMUL, QGC_OP_INT_SUM,    QGC_OP_INT_SUM_POOL};
+                                      QGC_OP_INT_MATMUL, QGC_OP_INT_SUM,    QGC_OP_INT_SUM_POOL,
+                                      QGC_OP_INT_MUL};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (node->op == sums[i])
             return qgc_epilogue_of(node) != NULL;

@@ -86,5 +86,8 @@ typedef struct qgc_plan_target {
 qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target);
 void qgc_plan_destroy(qgc_plan *plan);
 void qgc_plan_print(const qgc_plan *plan, qgc_text *out);
+/* Only the steps that make the value, or what stands for it (`origin`), each behind its function.
+ */
+void qgc_plan_print_steps(const qgc_plan *plan, qgc_name value, qgc_text *out);
 
 #endif

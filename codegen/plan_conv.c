@@ -109,6 +109,17 @@ static void pack(conv *c)
 
 /* ---- the step ---- */
 
+/* Rows that are long enough, and pixels whose addresses otherwise each take divisions. */
+static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
+{
+    enum { LONG_ROW = 20 };
+    const qgc_pixels *all[] = {&k->in, &k->out, k->epilogue.has_addend ? &k->addend : NULL};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] && !qgc_pixels_are_flat(all[i], k->images, part->rows, k->out_w))
+            return k->out_w >= LONG_ROW;
+    return false;
+}
+
 /* Accumulators + weights + a broadcast within the registers. */
 static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
 {
@@ -120,9 +131,13 @@ static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
     k->tile_pixels = pixels < limit ? pixels : limit;
     k->base.units = 0;
     for (uint32_t i = 0; i < k->num_parts; i++) {
-        int64_t pixels = k->images * k->parts[i].rows * k->out_w;
-        k->parts[i].units = (pixels + k->tile_pixels - 1) / k->tile_pixels;
-        k->base.units += k->parts[i].units;
+        qgc_conv_part *part = &k->parts[i];
+        int64_t rows = k->images * part->rows;
+        part->by_row = goes_by_row(k, part);
+        int64_t pixels = part->by_row ? k->out_w : rows * k->out_w;
+        part->tiles = (pixels + k->tile_pixels - 1) / k->tile_pixels;
+        part->units = part->by_row ? rows : part->tiles;
+        k->base.units += part->units;
     }
 }
 
@@ -135,6 +150,7 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
     k->run_steps = (c->w.run_bytes + 3) / 4;
+    k->epilogue.has_addend = addend != NULL;
     choose_tile(p, k);
     pack(c);
 
@@ -195,7 +211,7 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
                              .addend = {0, rows * out_c, rows * out_c, out_c},
                              .num_runs = 1,
                              .num_parts = 1,
-                             .parts = {{0, 1, 0, 1, 0}},
+                             .parts = {{.rows = 1, .end_run = 1}},
                              .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
     qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
@@ -234,7 +250,8 @@ static qgc_conv_part part_of_row(const conv *c, const qgc_window *win, int64_t h
     int64_t inside = first < height ? (height - first + dilation - 1) / dilation : 0;
     int64_t kernel_h = c->w.kernel_h, per_row = c->k->num_runs / kernel_h;
     int64_t end = clamp(inside, 0, kernel_h), begin = clamp(before, 0, end);
-    return (qgc_conv_part){row, 1, begin * per_row, end * per_row, 0};
+    return (qgc_conv_part){
+        .first_row = row, .rows = 1, .first_run = begin * per_row, .end_run = end * per_row};
 }
 
 /* Only worth their code where they leave out at least a hundredth of the work. */
@@ -257,7 +274,7 @@ static void find_parts(const conv *c, const qgc_window *win, int64_t height)
     if (computed + (all + 99) / 100 <= all)
         return;
     k->num_parts = 1;
-    k->parts[0] = (qgc_conv_part){0, k->out_h, 0, k->num_runs, 0};
+    k->parts[0] = (qgc_conv_part){.rows = k->out_h, .end_run = k->num_runs};
 }
 
 static const char *plan_window(qgc_planner *p, const qgc_node *node)

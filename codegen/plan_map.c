@@ -9,7 +9,8 @@ typedef struct map {
     qgc_planner *p;
     const qgc_node *node;
     const qgc_value *result;
-    uint32_t num_terms;
+    const qgc_node *product;      /* an int_mul: node itself, or what it requantizes */
+    uint32_t num_terms, num_sums; /* the node's: of a product there is one */
     qgc_map_kernel *k;
     int64_t shape[QGC_MAP_MAX_DIMS];        /* of the result, in the order of the loops */
     uint32_t rank, order[QGC_MAP_MAX_DIMS]; /* loop i goes over the result's dimension order[i] */
@@ -17,6 +18,16 @@ typedef struct map {
     qgc_buffer *inputs[QGC_MAP_MAX_TERMS + 2];
     uint32_t num_inputs;
 } map;
+
+static const qgc_value *term_of(const map *m, uint32_t index)
+{
+    return (m->product ? m->product : m->node)->operands[index].value;
+}
+
+static bool is_raw(const map *m)
+{
+    return m->node == m->product;
+}
 
 static bool is_axis(const map *m, uint32_t dim)
 {
@@ -84,7 +95,7 @@ static bool choose_nhwc(const map *m)
     if (m->rank != 4 || !qgc_is_8bit(m->result->type->dtype))
         return false;
     for (uint32_t i = 0; i < m->num_terms; i++) {
-        const qgc_value *term = m->node->operands[i].value;
+        const qgc_value *term = term_of(m, i);
         if (!qgc_is_8bit(term->type->dtype) || !has_same_shape(term->type, m->result->type))
             return false;
         any = any || lies_nhwc(m, term);
@@ -106,9 +117,11 @@ static void choose_loops(map *m)
 
 static void add_term(map *m, uint32_t index)
 {
-    const qgc_value *value = m->node->operands[index].value;
+    const qgc_value *value = term_of(m, index);
     qgc_map_operand *term = &m->k->terms[index];
-    m->k->term_zero_points[index] = qgc_node_int_at(m->node, "term_zero_points", index);
+    m->k->term_zero_points[index] =
+        m->product ? qgc_node_int(m->product, index ? "b_zero_point" : "a_zero_point")
+                   : qgc_node_int_at(m->node, "term_zero_points", index);
     if (!m->nhwc) {
         plain_operand(m, value, 0, false, term);
         return;
@@ -125,13 +138,13 @@ static void add_constants(map *m)
 {
     const qgc_node *node = m->node;
     qgc_map_kernel *k = m->k;
-    const qgc_value *multipliers = node->operands[m->num_terms].value;
-    const qgc_value *c = node->operands[m->num_terms + 1].value;
+    const qgc_value *multipliers = node->operands[m->num_sums].value;
+    const qgc_value *c = node->operands[m->num_sums + 1].value;
     bool by_axis = qgc_node_has(node, "axis");
     k->has_multipliers = multipliers != NULL;
     k->has_c = c != NULL;
     k->c_value = c ? 0.0f : qgc_node_float(node, "c");
-    for (uint32_t i = 0; !multipliers && i < m->num_terms; i++)
+    for (uint32_t i = 0; !multipliers && i < m->num_sums; i++)
         k->multiplier_values[i] = qgc_node_float_at(node, "multipliers", i);
     if (multipliers) {
         int64_t num = 1;
@@ -256,14 +269,15 @@ static const char *check(const map *m)
     int64_t num;
     if (m->num_terms > QGC_MAP_MAX_TERMS)
         return "it has more than four terms";
-    if (type->dtype == QGC_DTYPE_I32)
+    if (type->dtype == QGC_DTYPE_I32 && !is_raw(m))
         return "its result has 32 bits";
     if (type->rank > QGC_MAP_MAX_DIMS)
         return "it has more than eight dimensions";
     if (!qgc_type_num_elements(type, &num) || !num)
         return "it is empty";
-    bool varies =
-        m->node->operands[m->num_terms].value || m->node->operands[m->num_terms + 1].value;
+    if (is_raw(m))
+        return NULL;
+    bool varies = m->node->operands[m->num_sums].value || m->node->operands[m->num_sums + 1].value;
     if (qgc_node_word(m->node, "mode") != 0 && varies)
         return "zero points come first and its constants are operands";
     return NULL;
@@ -288,34 +302,64 @@ static qgc_buffer *make_output(map *m)
 static char *describe(const map *m)
 {
     const qgc_map_kernel *k = m->k;
-    char *text = qgc_arena_printf(&m->p->plan->arena, "terms = %u, loops = %lld", m->num_terms,
-                                  (long long)k->dims[0]);
+    char *text =
+        qgc_arena_printf(&m->p->plan->arena, "%s = %u, loops = %lld",
+                         m->product ? "factors" : "terms", m->num_terms, (long long)k->dims[0]);
     for (uint32_t i = 1; i < k->rank; i++)
         text = qgc_arena_printf(&m->p->plan->arena, "%sx%lld", text, (long long)k->dims[i]);
     return text;
 }
 
+/* The product that |node| alone requantizes, if there is one. */
+static const qgc_node *find_product(qgc_planner *p, const qgc_node *node)
+{
+    uint32_t begin;
+    if (qgc_node_operand_range(node, 0, &begin) != 1)
+        return NULL;
+    const qgc_node *def = node->operands[0].value->def;
+    bool is_product = def && def->op == QGC_OP_INT_MUL && qgc_map_get(&p->put_off, def);
+    bool is_plain =
+        qgc_node_int_at(node, "term_zero_points", 0) == 0 && qgc_node_word(node, "mode") == 0;
+    bool is_whole = node->results[0].type->dtype != QGC_DTYPE_I32;
+    bool same = is_product && has_same_shape(def->results[0].type, node->results[0].type);
+    return is_product && is_plain && is_whole && same ? def : NULL;
+}
+
+static void count_terms(map *m)
+{
+    uint32_t begin;
+    m->num_sums = m->product ? 1 : qgc_node_operand_range(m->node, 0, &begin);
+    m->num_terms = m->product ? 2 : m->num_sums;
+    m->rank = m->result->type->rank;
+}
+
+static qgc_epilogue choose_epilogue(const map *m)
+{
+    return is_raw(m) ? (qgc_epilogue){.is_raw = true} : make_bounds(m);
+}
+
 const char *qgc_plan_map(qgc_planner *p, const qgc_node *node)
 {
-    if (node->op != QGC_OP_REQUANTIZE)
+    if (node->op != QGC_OP_REQUANTIZE && node->op != QGC_OP_INT_MUL)
         return "";
-    uint32_t begin;
     map m = {.p = p, .node = node, .result = &node->results[0]};
-    m.num_terms = qgc_node_operand_range(node, 0, &begin);
+    m.product = node->op == QGC_OP_INT_MUL ? node : find_product(p, node);
+    count_terms(&m);
     const char *why = check(&m);
     if (why)
         return why;
-    m.rank = m.result->type->rank;
     m.k = QGC_NEW(&p->plan->arena, qgc_map_kernel);
     m.k->base.kind = QGC_KERNEL_MAP;
     m.k->num_terms = m.num_terms;
+    m.k->is_product = m.product != NULL;
     choose_loops(&m);
     for (uint32_t i = 0; i < m.num_terms; i++)
         add_term(&m, i);
-    add_constants(&m);
-    if (qgc_node_word(node, "mode") != 0)
+    if (!is_raw(&m))
+        add_constants(&m);
+    if (!is_raw(&m) && qgc_node_word(node, "mode") != 0)
         begin_with_zero_points(&m);
-    m.k->epilogue = make_bounds(&m);
+    m.k->epilogue = choose_epilogue(&m);
     qgc_buffer *out = make_output(&m);
     qgc_step *step = qgc_planner_add_kernel(p, node, &m.k->base, m.num_inputs, 1);
     memcpy(step->inputs, m.inputs, m.num_inputs * sizeof *m.inputs);
@@ -325,5 +369,7 @@ const char *qgc_plan_map(qgc_planner *p, const qgc_node *node)
         m.k->dims[m.k->rank++] = 1;
     m.k->base.units = count_units(m.k);
     step->note = describe(&m);
+    if (m.product)
+        qgc_planner_take(p, m.product);
     return NULL;
 }

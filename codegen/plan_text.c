@@ -41,21 +41,46 @@ static const char *step_name(const qgc_step *step)
     return names[step->kind];
 }
 
+static void print_step(const qgc_step *step, qgc_text *out)
+{
+    qgc_text_putc(out, ' ');
+    print_buffers(step->outputs, step->num_outputs, out);
+    qgc_text_printf(out, " = %s", step_name(step));
+    if (step->kind == QGC_STEP_REF)
+        qgc_text_printf(out, " %s", qgc_op(step->node->op)->mnemonic);
+    print_buffers(step->inputs, step->num_inputs, out);
+    if (step->note)
+        qgc_text_printf(out, " {%s}", step->note);
+    if (step->why && step->why[0])
+        qgc_text_printf(out, "  // %s", step->why);
+    qgc_text_putc(out, '\n');
+}
+
 void qgc_plan_print(const qgc_plan *plan, qgc_text *out)
 {
     qgc_text_printf(out, "plan @%s {arena = %zu}\n", plan->func->name->data, plan->arena_bytes);
+    for (size_t i = 0; i < plan->steps.size; i++)
+        print_step(plan->steps.data[i], out);
+}
+
+/* Whether the value is the one of that name, or stands for it: `origin`. */
+static bool stands_for(const qgc_plan *plan, const qgc_value *value, qgc_name name)
+{
+    qgc_name origin = qgc_context_name(plan->func->module->context, "origin");
+    const qgc_attr *attr = value->def ? qgc_node_extra(value->def, origin) : NULL;
+    return value->name == name || (attr && attr->kind == QGC_ATTR_VALUE && attr->name == name);
+}
+
+void qgc_plan_print_steps(const qgc_plan *plan, qgc_name value, qgc_text *out)
+{
     for (size_t i = 0; i < plan->steps.size; i++) {
         const qgc_step *step = plan->steps.data[i];
-        qgc_text_putc(out, ' ');
-        print_buffers(step->outputs, step->num_outputs, out);
-        qgc_text_printf(out, " = %s", step_name(step));
-        if (step->kind == QGC_STEP_REF)
-            qgc_text_printf(out, " %s", qgc_op(step->node->op)->mnemonic);
-        print_buffers(step->inputs, step->num_inputs, out);
-        if (step->note)
-            qgc_text_printf(out, " {%s}", step->note);
-        if (step->why && step->why[0])
-            qgc_text_printf(out, "  // %s", step->why);
-        qgc_text_putc(out, '\n');
+        bool makes_it = false;
+        for (uint32_t k = 0; k < step->num_outputs; k++)
+            makes_it |= step->outputs[k] && stands_for(plan, step->outputs[k]->value, value);
+        if (!makes_it)
+            continue;
+        qgc_text_printf(out, "@%s:", plan->func->name->data);
+        print_step(step, out);
     }
 }

@@ -70,19 +70,28 @@ static bool comes_from_dequantize(const qgc_node *node, uint32_t operand)
     return def && def->op == QGC_OP_DEQUANTIZE;
 }
 
+qgc_macs qgc_count_node_macs(const qgc_node *node)
+{
+    qgc_macs macs = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].op != node->op)
+            continue;
+        macs.total = count(node->func->module, node, rows[i].rule);
+        if (rows[i].is_integer ||
+            (comes_from_dequantize(node, 0) && comes_from_dequantize(node, 1)))
+            macs.quantized = macs.total;
+    }
+    return macs;
+}
+
 qgc_macs qgc_count_func_macs(const qgc_func *func)
 {
     qgc_macs macs = {0};
-    QGC_EACH_NODE (node, func)
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            if (rows[i].op != node->op)
-                continue;
-            double num = count(func->module, node, rows[i].rule);
-            macs.total += num;
-            if (rows[i].is_integer ||
-                (comes_from_dequantize(node, 0) && comes_from_dequantize(node, 1)))
-                macs.quantized += num;
-        }
+    QGC_EACH_NODE (node, func) {
+        qgc_macs one = qgc_count_node_macs(node);
+        macs.total += one.total;
+        macs.quantized += one.quantized;
+    }
     return macs;
 }
 

@@ -13,5 +13,6 @@ typedef struct qgc_macs {
  * Functions count once. */
 qgc_macs qgc_count_macs(const qgc_module *module);
 qgc_macs qgc_count_func_macs(const qgc_func *func);
+qgc_macs qgc_count_node_macs(const qgc_node *node);
 
 #endif

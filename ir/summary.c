@@ -45,17 +45,3 @@ void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summar
     qgc_name name = qgc_context_name(module->context, func ? func : "main");
     out->batch = batch_of(qgc_module_find_func(module, name));
 }
-
-bool qgc_module_region(const qgc_module *module, size_t index, qgc_region *out)
-{
-    QGC_EACH_FUNC (func, module) {
-        if (!func->target || index-- > 0)
-            continue;
-        *out = (qgc_region){.name = func->name->data,
-                            .target = func->target->data,
-                            .ops = count_ops(func),
-                            .macs = qgc_count_func_macs(func).total};
-        return true;
-    }
-    return false;
-}

@@ -263,6 +263,8 @@ static qgc_node *clone_moving(const qgc_node *moves, qgc_value *const *operands,
     qgc_node *node = qgc_node_create(moves->func, moves->op, moves->num_operands, operands,
                                      moves->num_results, before, moves->loc);
     copy_attrs(node, moves);
+    for (uint32_t i = 0; i < moves->num_extra; i++)
+        qgc_node_set_extra(node, moves->extra[i].name, moves->extra[i].value);
     qgc_seams_infer(node);
     return node;
 }

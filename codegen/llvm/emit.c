@@ -112,6 +112,15 @@ LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *o
     return LLVMBuildCall2(e->builder, type, function, args, num_args, "");
 }
 
+void qgc_emit_fence(qgc_emitter *e)
+{
+    static const char clobbers[] = "~{memory}";
+    LLVMTypeRef type = LLVMFunctionType(e->void_type, NULL, 0, false);
+    LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, clobbers, sizeof clobbers - 1, true, false,
+                                            LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(e->builder, type, nothing, NULL, 0, "");
+}
+
 LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit)
 {
     LLVMValueRef bound = qgc_emit_i64(e, limit);

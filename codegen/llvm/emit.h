@@ -44,6 +44,9 @@ void qgc_emit_store(qgc_emitter *e, LLVMValueRef value, LLVMValueRef address, un
 LLVMValueRef qgc_emit_mul_const(qgc_emitter *e, LLVMValueRef value, int64_t factor);
 /* |x| where |keep| holds of it and |limit|, else |limit|. */
 LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit);
+/* Loads stay on their side of it. It costs no instruction: the scheduler otherwise brings loads so
+ * far forward that what they hold no longer fits the registers. */
+void qgc_emit_fence(qgc_emitter *e);
 /* An intrinsic by name, with its overload types. */
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
@@ -105,12 +108,10 @@ void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValue
 
 /* Offsets of the pixel with this flat index in an image of |width|. */
 typedef struct qgc_emit_image {
-    int64_t height, width;
+    int64_t images, height, width;
 } qgc_emit_image;
 LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc_pixels *pixels,
                             LLVMValueRef base, LLVMValueRef index);
-/* One stride leads from any pixel to the next. */
-bool qgc_pixels_are_flat(const qgc_emit_image *map, const qgc_pixels *pixels);
 
 /* The emitters of codegen/kernels.def. */
 typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);

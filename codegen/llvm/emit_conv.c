@@ -8,7 +8,7 @@
  * pixels as they come, across rows: each has its own address. */
 #include "codegen/llvm/emit.h"
 
-enum { MAX_PIXELS = 8, MAX_VECTORS = 4, MAX_SUMS = 64 };
+enum { MAX_PIXELS = 8, MAX_VECTORS = 4, MAX_SUMS = 64, STRAIGHT_STEPS = 12 };
 
 typedef struct conv {
     qgc_emitter *e;
@@ -60,6 +60,21 @@ static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LL
     }
 }
 
+/* All of a few steps; fences, or their loads would all come first. */
+static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
+{
+    qgc_emitter *e = c->e;
+    int64_t steps = c->k->run_steps, step_bytes = (int64_t)b->vectors * c->lanes * 4;
+    for (int64_t s = 0; s < steps; s++) {
+        int64_t step = run * steps + s;
+        if (s % 2 == 0)
+            qgc_emit_fence(e);
+        emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0),
+                  c->k->run_offsets[run] + 4 * s,
+                  qgc_emit_at_const(e, b->weights, step * step_bytes), t->acc);
+    }
+}
+
 static void emit_run(conv *c, const block *b, tile *t, int64_t run)
 {
     qgc_emitter *e = c->e;
@@ -107,6 +122,18 @@ static LLVMValueRef out_offset(const conv *c, LLVMValueRef channels)
     return c->k->epilogue.is_raw ? qgc_emit_mul_const(c->e, channels, 4) : channels;
 }
 
+/* The address of pixel |p| of the tile that begins with |first|. */
+static LLVMValueRef emit_address(conv *c, const part *r, const qgc_pixels *pixels,
+                                 LLVMValueRef base, LLVMValueRef first, uint32_t p)
+{
+    qgc_emitter *e = c->e;
+    if (qgc_pixels_are_flat(pixels, r->map.images, r->map.height, r->map.width))
+        return qgc_emit_at_const(e, qgc_emit_pixel(e, &r->map, pixels, base, first),
+                                 p * pixels->pixel);
+    return qgc_emit_pixel(e, &r->map, pixels, base,
+                          LLVMBuildAdd(e->builder, first, qgc_emit_i64(e, p), ""));
+}
+
 static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pixel)
 {
     qgc_emitter *e = c->e;
@@ -123,10 +150,9 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
                                   .addend_multipliers =
                                       qgc_emit_at(e, c->addend_multipliers, b->constants)};
     for (uint32_t p = 0; p < t->pixels; p++) {
-        LLVMValueRef pixel = LLVMBuildAdd(e->builder, first_pixel, qgc_emit_i64(e, p), "");
-        LLVMValueRef out = qgc_emit_pixel(e, &r->map, &r->out, c->out, pixel), addend = NULL;
+        LLVMValueRef out = emit_address(c, r, &r->out, c->out, first_pixel, p), addend = NULL;
         if (k->epilogue.has_addend)
-            addend = qgc_emit_at(e, qgc_emit_pixel(e, &r->map, &r->addend, c->addend, pixel),
+            addend = qgc_emit_at(e, emit_address(c, r, &r->addend, c->addend, first_pixel, p),
                                  b->channel);
         qgc_emit_finish_block(e, &channels, t->acc + (size_t)p * b->vectors, addend,
                               qgc_emit_at(e, out, out_offset(c, b->channel)), b->channels);
@@ -135,20 +161,18 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
 
 static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef first_pixel)
 {
-    qgc_emitter *e = c->e;
     uint32_t sums = pixels * b->vectors;
     tile t = {.pixels = pixels, .phases = sums >= 8 ? 1 : sums >= 4 ? 2 : 4};
     const part *r = b->part;
-    LLVMValueRef in = qgc_emit_pixel(e, &r->map, &r->in, c->in, first_pixel);
-    for (uint32_t p = 0; p < pixels; p++) {
-        LLVMValueRef pixel = LLVMBuildAdd(e->builder, first_pixel, qgc_emit_i64(e, p), "");
-        t.in[p] = qgc_pixels_are_flat(&r->map, &r->in)
-                      ? qgc_emit_at_const(e, in, p * r->in.pixel)
-                      : qgc_emit_pixel(e, &r->map, &r->in, c->in, pixel);
-    }
+    for (uint32_t p = 0; p < pixels; p++)
+        t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
+    bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS;
     emit_start(c, b, &t);
     for (int64_t run = r->first_run; run < r->end_run; run++)
-        emit_run(c, b, &t, run);
+        if (is_short)
+            emit_straight_run(c, b, &t, run);
+        else
+            emit_run(c, b, &t, run);
     emit_finish(c, b, &t, first_pixel);
 }
 
@@ -158,9 +182,21 @@ static int64_t padded_channels(const conv *c)
     return (c->k->out_c + c->lanes - 1) / c->lanes * c->lanes;
 }
 
+/* A part's tiles are balanced, 14 pixels are 5 + 5 + 4, never 6 + 6 + 2: the first |num_large| of
+ * them have a pixel more than the others. */
+typedef struct balance {
+    int64_t small, num_large, num_small;
+} balance;
+
+static balance get_balance(int64_t pixels, int64_t tiles)
+{
+    int64_t small = pixels / tiles, large = pixels - small * tiles;
+    return (balance){small, large, tiles - large};
+}
+
 /* Tiles of |pixels| pixels: units [first, first + num), as far as they are asked for.
  * |first_pixel|: of the first one, within the part. */
-static void emit_tile_range(conv *c, const block *b, uint32_t pixels, int64_t first, int64_t num,
+static void emit_tile_range(conv *c, const block *b, int64_t pixels, int64_t first, int64_t num,
                             int64_t first_pixel)
 {
     qgc_emitter *e = c->e;
@@ -170,22 +206,81 @@ static void emit_tile_range(conv *c, const block *b, uint32_t pixels, int64_t fi
     qgc_loop_begin(e, &loop, qgc_emit_limit(e, LLVMIntSGT, c->begin, first),
                    qgc_emit_limit(e, LLVMIntSLT, c->end, first + num), 1);
     LLVMValueRef pixel = qgc_emit_mul_const(e, loop.index, pixels);
-    emit_tile(c, b, pixels,
+    emit_tile(c, b, (uint32_t)pixels,
               LLVMBuildAdd(e->builder, pixel, qgc_emit_i64(e, first_pixel - first * pixels), ""));
     qgc_loop_end(e, &loop);
 }
 
-/* Pixels of a part; a single image needs no stride. */
-static qgc_pixels part_pixels(const qgc_conv_kernel *k, const qgc_conv_part *p, qgc_pixels pixels)
+static LLVMValueRef emit_row_base(conv *c, const qgc_pixels *pixels, LLVMValueRef base,
+                                  LLVMValueRef image, LLVMValueRef row)
+{
+    qgc_emitter *e = c->e;
+    if (!base)
+        return NULL;
+    base = qgc_emit_at_const(e, base, pixels->first);
+    if (image)
+        base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
+    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
+}
+
+/* Tiles of one row, [first pixel, first pixel + num * pixels). */
+static void emit_row_tiles(conv *c, const block *b, int64_t first_pixel, int64_t pixels,
+                           int64_t num)
+{
+    qgc_emitter *e = c->e;
+    qgc_loop loop = {0};
+    if (!num)
+        return;
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, first_pixel),
+                   qgc_emit_i64(e, first_pixel + num * pixels), pixels);
+    emit_tile(c, b, (uint32_t)pixels, loop.index);
+    qgc_loop_end(e, &loop);
+}
+
+/* Units are rows of all images; within one, pixels are a constant apart. */
+static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t unit)
+{
+    qgc_emitter *e = c->e;
+    const part *all = b->part;
+    part r = *all;
+    block inner = *b;
+    conv at = *c;
+    qgc_loop loop = {.may_be_empty = true};
+    qgc_loop_begin(e, &loop, qgc_emit_limit(e, LLVMIntSGT, c->begin, unit),
+                   qgc_emit_limit(e, LLVMIntSLT, c->end, unit + p->units), 1);
+    LLVMValueRef image = NULL, height = qgc_emit_i64(e, p->rows);
+    LLVMValueRef row = LLVMBuildSub(e->builder, loop.index, qgc_emit_i64(e, unit), "");
+    if (c->k->images > 1) {
+        image = LLVMBuildUDiv(e->builder, row, height, "");
+        row = LLVMBuildURem(e->builder, row, height, "");
+    }
+    at.in = emit_row_base(c, &all->in, c->in, image, row);
+    at.out = emit_row_base(c, &all->out, c->out, image, row);
+    at.addend = emit_row_base(c, &all->addend, c->addend, image, row);
+    r.map = (qgc_emit_image){1, 1, c->k->out_w};
+    r.in.first = r.out.first = r.addend.first = 0;
+    inner.part = &r;
+    balance l = get_balance(c->k->out_w, p->tiles);
+    emit_row_tiles(&at, &inner, 0, l.small + 1, l.num_large);
+    emit_row_tiles(&at, &inner, l.num_large * (l.small + 1), l.small, l.num_small);
+    qgc_loop_end(e, &loop);
+}
+
+/* Units are tiles of the part's pixels as they come, across rows. */
+static void emit_across(conv *c, const block *b, const qgc_conv_part *p, int64_t unit)
+{
+    balance l = get_balance(c->k->images * p->rows * c->k->out_w, p->tiles);
+    emit_tile_range(c, b, l.small + 1, unit, l.num_large, 0);
+    emit_tile_range(c, b, l.small, unit + l.num_large, l.num_small, l.num_large * (l.small + 1));
+}
+
+static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
 {
     pixels.first += p->first_row * pixels.row;
-    if (k->images == 1)
-        pixels.image = p->rows * pixels.row;
     return pixels;
 }
 
-/* The tiles [begin, end) of one block. They are balanced, 14 pixels are 5 + 5 + 4, never 6 + 6 + 2:
- * the first |num_large| of a part have a pixel more than its others. */
+/* The units [begin, end) of one block. */
 static void emit_tiles(conv *c, block *b)
 {
     const qgc_conv_kernel *k = c->k;
@@ -195,16 +290,15 @@ static void emit_tiles(conv *c, block *b)
         part r = {.first_run = p->first_run,
                   .end_run = p->end_run,
                   .start = i * starts,
-                  .map = {p->rows, k->out_w},
-                  .in = part_pixels(k, p, k->in),
-                  .out = part_pixels(k, p, k->out),
-                  .addend = part_pixels(k, p, k->addend)};
-        int64_t total = k->images * p->rows * k->out_w;
-        int64_t small = total / p->units, num_large = total - small * p->units;
+                  .map = {k->images, p->rows, k->out_w},
+                  .in = part_pixels(p, k->in),
+                  .out = part_pixels(p, k->out),
+                  .addend = part_pixels(p, k->addend)};
         b->part = &r;
-        emit_tile_range(c, b, (uint32_t)small + 1, unit, num_large, 0);
-        emit_tile_range(c, b, (uint32_t)small, unit + num_large, p->units - num_large,
-                        num_large * (small + 1));
+        if (p->by_row)
+            emit_by_row(c, b, p, unit);
+        else
+            emit_across(c, b, p, unit);
         unit += p->units;
     }
 }

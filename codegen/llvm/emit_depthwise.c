@@ -51,6 +51,7 @@ static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValue
     int64_t needed = (outputs - 1) * d->k->stride + d->k->width;
     LLVMTypeRef bytes = LLVMVectorType(e->i8, 4 * d->lanes);
     LLVMValueRef pixels[4];
+    qgc_emit_fence(e);
     for (uint32_t b = 0; b < 4; b++) {
         int64_t pixel = 4 * (int64_t)group + b;
         pixels[b] =

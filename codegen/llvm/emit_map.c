@@ -42,25 +42,41 @@ static bool is_unsigned(qgc_dtype dtype)
     return dtype == QGC_DTYPE_U8 || dtype == QGC_DTYPE_U16;
 }
 
-/* f32(t - z): the difference is exact, in i64 where i32 might not hold it. */
-static LLVMValueRef emit_term(map *m, uint32_t t, const row *r, LLVMValueRef index, uint32_t lanes)
+/* t - z as integers: exact, in i64 where i32 might not hold it or |is_wide|. */
+static LLVMValueRef emit_difference(map *m, uint32_t t, const row *r, LLVMValueRef index,
+                                    uint32_t lanes, bool is_wide)
 {
     qgc_emitter *e = m->e;
     const qgc_map_operand *o = &m->k->terms[t];
     int64_t zero_point = m->k->term_zero_points[t], limit = 1 << 30;
     bool is_narrow = qgc_dtype_bytes(o->dtype) <= 2 && -limit <= zero_point && zero_point <= limit;
     bool fits = is_narrow || (o->dtype == QGC_DTYPE_I32 && !zero_point);
-    LLVMTypeRef type = LLVMVectorType(fits ? e->i32 : e->i64, lanes);
+    LLVMTypeRef type = LLVMVectorType(fits && !is_wide ? e->i32 : e->i64, lanes);
     LLVMValueRef x = emit_elements(m, o, r->in[t], index, lanes, 0);
     if (LLVMTypeOf(x) != type)
         x = is_unsigned(o->dtype) ? LLVMBuildZExt(e->builder, x, type, "")
                                   : LLVMBuildSExt(e->builder, x, type, "");
-    if (zero_point) {
-        LLVMValueRef z =
-            LLVMConstInt(LLVMGetElementType(type), (unsigned long long)zero_point, true);
-        x = LLVMBuildSub(e->builder, x, qgc_emit_splat(e, z, lanes), "");
-    }
-    return LLVMBuildSIToFP(e->builder, x, LLVMVectorType(e->f32, lanes), "");
+    if (!zero_point)
+        return x;
+    LLVMValueRef z = LLVMConstInt(LLVMGetElementType(type), (unsigned long long)zero_point, true);
+    return LLVMBuildSub(e->builder, x, qgc_emit_splat(e, z, lanes), "");
+}
+
+/* Of 8-bit factors in i32, else in i64. */
+static LLVMValueRef emit_product(map *m, const row *r, LLVMValueRef index, uint32_t lanes)
+{
+    const qgc_map_operand *terms = m->k->terms;
+    bool is_wide = qgc_dtype_bytes(terms[0].dtype) > 1 || qgc_dtype_bytes(terms[1].dtype) > 1;
+    LLVMValueRef a = emit_difference(m, 0, r, index, lanes, is_wide);
+    LLVMValueRef b = emit_difference(m, 1, r, index, lanes, is_wide);
+    return LLVMBuildMul(m->e->builder, a, b, "");
+}
+
+static LLVMValueRef emit_term(map *m, uint32_t t, const row *r, LLVMValueRef index, uint32_t lanes)
+{
+    LLVMValueRef x = m->k->is_product ? emit_product(m, r, index, lanes)
+                                      : emit_difference(m, t, r, index, lanes, false);
+    return LLVMBuildSIToFP(m->e->builder, x, LLVMVectorType(m->e->f32, lanes), "");
 }
 
 static LLVMValueRef emit_sum(map *m, const row *r, LLVMValueRef index, uint32_t lanes)
@@ -71,7 +87,7 @@ static LLVMValueRef emit_sum(map *m, const row *r, LLVMValueRef index, uint32_t 
     LLVMValueRef sum = NULL;
     if (k->has_before)
         sum = qgc_emit_splat(e, qgc_emit_f32(e, k->before), lanes);
-    for (uint32_t t = 0; t < k->num_terms; t++) {
+    for (uint32_t t = 0; t < (k->is_product ? 1 : k->num_terms); t++) {
         LLVMValueRef by = k->has_multipliers
                               ? emit_elements(m, &k->multipliers, r->in[k->num_terms], index, lanes,
                                               t * k->multiplier_step)
@@ -92,10 +108,15 @@ static void emit_lanes(map *m, const row *r, LLVMValueRef index, uint32_t lanes)
     qgc_emitter *e = m->e;
     const qgc_map_operand *out = &m->k->out;
     const qgc_epilogue *p = &m->k->epilogue;
+    int64_t bytes = (int64_t)qgc_dtype_bytes(out->dtype);
+    if (p->is_raw) {
+        qgc_emit_store(e, emit_product(m, r, index, lanes),
+                       qgc_emit_at(e, r->out, qgc_emit_mul_const(e, index, bytes)), 1);
+        return;
+    }
     LLVMValueRef i = qgc_emit_round(e, p, lanes, emit_sum(m, r, index, lanes));
     i = LLVMBuildAdd(e->builder, i, qgc_emit_splat(e, qgc_emit_i32(e, p->zero_point), lanes), "");
     i = LLVMBuildTrunc(e->builder, i, LLVMVectorType(element_type(e, out->dtype), lanes), "");
-    int64_t bytes = (int64_t)qgc_dtype_bytes(out->dtype);
     qgc_emit_store(e, i, qgc_emit_at(e, r->out, qgc_emit_mul_const(e, index, bytes)), 1);
 }
 

@@ -344,17 +344,11 @@ void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValue
 
 /* ---- pixels ---- */
 
-bool qgc_pixels_are_flat(const qgc_emit_image *map, const qgc_pixels *pixels)
-{
-    return (map->height == 1 || pixels->row == map->width * pixels->pixel) &&
-           pixels->image == map->height * map->width * pixels->pixel;
-}
-
 LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc_pixels *pixels,
                             LLVMValueRef base, LLVMValueRef index)
 {
     base = qgc_emit_at_const(e, base, pixels->first);
-    if (qgc_pixels_are_flat(map, pixels))
+    if (qgc_pixels_are_flat(pixels, map->images, map->height, map->width))
         return qgc_emit_at(e, base, qgc_emit_mul_const(e, index, pixels->pixel));
     LLVMValueRef width = qgc_emit_i64(e, map->width), height = qgc_emit_i64(e, map->height);
     LLVMValueRef row = LLVMBuildUDiv(e->builder, index, width, "");

@@ -16,6 +16,9 @@ QGC_API qgc_result qgc_engine_create(qgc_module *module, const char *cpu, qgc_en
 QGC_API void qgc_engine_destroy(qgc_engine *engine);
 /* The plans of the compiled functions, as text. */
 QGC_API void qgc_engine_print_plans(const qgc_engine *engine, FILE *out);
+/* Their lines that make the value "%c" or "@main.%c" (of the float graph, too), each behind its
+ * function. */
+QGC_API void qgc_engine_print_steps(const qgc_engine *engine, const char *value, FILE *out);
 /* Names of the CPU levels, lowest first; NULL after the last. |out_supported|: this host has it. */
 QGC_API const char *qgc_cpu_level(size_t index, bool *out_supported);
 

@@ -10,6 +10,7 @@
 #include "qgc/docs.h"
 #include "qgc/engine.h"
 #include "qgc/eval.h"
+#include "qgc/explain.h"
 #include "qgc/module.h"
 #include "qgc/onnx.h"
 #include "qgc/pass.h"

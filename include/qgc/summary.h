@@ -1,4 +1,4 @@
-/* Figures of a module: sizes, multiply-adds, regions. */
+/* Figures of a module: sizes, multiply-adds. */
 #ifndef QGC_SUMMARY_H
 #define QGC_SUMMARY_H
 
@@ -19,16 +19,6 @@ typedef struct qgc_summary {
 
 /* |func| NULL: "main". */
 QGC_API void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summary *out);
-
-/* A function that a backend has claimed. */
-typedef struct qgc_region {
-    const char *name, *target; /* "cpu.0", "cpu" */
-    size_t ops;
-    double macs; /* as above */
-} qgc_region;
-
-/* False after the last one. */
-QGC_API bool qgc_module_region(const qgc_module *module, size_t index, qgc_region *out);
 
 #ifdef __cplusplus
 }

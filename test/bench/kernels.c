@@ -1,6 +1,10 @@
 /* Speed of the generated kernels: GMAC/s of the kernel steps of one layer each, beside the peak of
  * vpdpbusd measured in the same rounds. Built and run by tools/bench/kernels. MACs are nominal:
- * they include taps in the border. */
+ * they include taps in the border.
+ *
+ * With --serve it answers tools/bench/peers, which takes turns: "layer C H W O KERNEL STRIDE
+ * GROUPS", "graph FILE" (the region of a lowered graph), "run REPEAT" (seconds of one), "peak"
+ * (MAC/s). */
 #include "codegen/region.h"
 #include "qgc/context.h"
 #include "qgc/module.h"
@@ -139,21 +143,22 @@ static double median(double *values, size_t num)
 
 static void measure(qgc_region *region, const shape *s, bool has_peak)
 {
-    enum { ROUNDS = 11 };
-    double rates[ROUNDS], peaks[ROUNDS], macs = (double)macs_of(s);
+    enum { ROUNDS = 25 };
+    double rates[ROUNDS], peaks[ROUNDS], shares[ROUNDS], macs = (double)macs_of(s);
     int repeat = macs > 2e8 ? 2 : (int)(4e8 / macs) + 1;
     run_kernels(region);
     for (int r = 0; r < ROUNDS; r++) {
-        peaks[r] = has_peak ? peak_macs() : 0.0;
-        double start = seconds();
+        double before = has_peak ? peak_macs() : 0.0, start = seconds();
         for (int i = 0; i < repeat; i++)
             run_kernels(region);
         rates[r] = macs * repeat / (seconds() - start);
+        peaks[r] = has_peak ? (before + peak_macs()) / 2 : 0.0;
+        shares[r] = has_peak ? rates[r] / peaks[r] : 0.0;
     }
     double rate = median(rates, ROUNDS), peak = median(peaks, ROUNDS);
     printf("%-24s %7.1f GMAC/s, best %7.1f", s->name, rate * 1e-9, rates[ROUNDS - 1] * 1e-9);
     if (has_peak)
-        printf("  %5.1f %% of %.0f", 100 * rate / peak, peak * 1e-9);
+        printf("  %5.1f %% of %.0f", 100 * median(shares, ROUNDS), peak * 1e-9);
     printf("\n");
 }
 
@@ -174,16 +179,114 @@ static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
     return failed;
 }
 
+/* ---- in turns with others ---- */
+
+typedef struct served {
+    qgc_context *context;
+    qgc_module *module;
+    qgc_region *region;
+    bool is_layer; /* only its kernels count: a layer's neighbours write in the form it reads */
+} served;
+
+static void end_served(served *s)
+{
+    qgc_region_destroy(s->region);
+    if (s->module)
+        qgc_module_destroy(s->module);
+    if (s->context)
+        qgc_context_destroy(s->context);
+    *s = (served){0};
+}
+
+/* A layer is all there is; of a lowered graph the last function is the region, main calls it. */
+static const qgc_func *region_of(const qgc_module *module)
+{
+    const qgc_func *last = NULL;
+    QGC_EACH_FUNC (func, module)
+        last = func;
+    return last;
+}
+
+static bool compile_served(served *s, const qgc_level *level)
+{
+    bool ok = s->module && qgc_region_compile(region_of(s->module), level, &s->region) == QGC_OK;
+    qgc_context_flush(s->context, stderr, QGC_DIAG_TEXT, false);
+    return ok;
+}
+
+static bool begin_graph(served *s, const char *path, const qgc_level *level)
+{
+    s->context = qgc_context_create();
+    s->module = qgc_module_read(s->context, path);
+    return compile_served(s, level);
+}
+
+static bool begin_layer(served *s, const shape *layer, const qgc_level *level)
+{
+    char text[2048];
+    write_layer(layer, text, sizeof text);
+    s->is_layer = true;
+    s->context = qgc_context_create();
+    s->module = qgc_module_parse(s->context, "layer", (qgc_str){text, strlen(text)}, 1, NULL);
+    return compile_served(s, level);
+}
+
+static double run_served(const served *s, long repeat)
+{
+    size_t num = qgc_region_plan(s->region)->steps.size;
+    double start = seconds();
+    for (long r = 0; r < repeat; r++) {
+        if (s->is_layer)
+            run_kernels(s->region);
+        for (size_t i = 0; !s->is_layer && i < num; i++)
+            (void)qgc_region_run_step(s->region, i);
+    }
+    return (seconds() - start) / (double)repeat;
+}
+
+static int serve(const qgc_level *level)
+{
+    char line[1024], path[1000];
+    served s = {0};
+    long repeat;
+    bool ok = true;
+    while (ok && fgets(line, sizeof line, stdin)) {
+        shape layer = {.name = "layer"};
+        long long v[7];
+        if (sscanf(line, "layer %lld %lld %lld %lld %lld %lld %lld", &v[0], &v[1], &v[2], &v[3],
+                   &v[4], &v[5], &v[6]) == 7) {
+            layer = (shape){"layer", v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
+            end_served(&s);
+            ok = begin_layer(&s, &layer, level);
+            printf("%s\n", level->name);
+        } else if (sscanf(line, "graph %999s", path) == 1) {
+            end_served(&s);
+            ok = begin_graph(&s, path, level);
+            printf("%s\n", level->name);
+        } else if (sscanf(line, "run %ld", &repeat) == 1 && s.region) {
+            printf("%.9g\n", run_served(&s, repeat));
+        } else {
+            printf("%.9g\n", peak_macs());
+        }
+        fflush(stdout);
+    }
+    end_served(&s);
+    return !ok;
+}
+
 int main(int argc, char **argv)
 {
     const qgc_level *level = qgc_level_find(qgc_str_from(argc > 1 ? argv[1] : "native"));
     if (!level || !qgc_level_is_supported(level)) {
-        fprintf(stderr, "usage: kernels [LEVEL [NAME_PART]]; this machine has no such level\n");
+        fprintf(stderr,
+                "usage: kernels [LEVEL [NAME_PART | --serve]]; this machine has no such level\n");
         return 2;
     }
+    if (argc > 2 && strcmp(argv[2], "--serve") == 0)
+        return serve(level);
     const qgc_level *best = qgc_level_find(qgc_str_from("native"));
     bool has_peak = best->dot == QGC_DOT_VNNI512;
-    printf("%s; medians of 11 rounds; the peak is vpdpbusd zmm in registers, each round\n",
+    printf("%s; medians of 25 rounds; the peak is vpdpbusd zmm in registers, each round\n",
            level->name);
     int failed = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

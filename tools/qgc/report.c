@@ -129,6 +129,14 @@ static qgc_result measure_time(invocation *call, const report_source *source, qu
 
 /* ---- all ---- */
 
+static qgc_explain *explain(invocation *call, qgc_module *module)
+{
+    const qgc_explain_options options = {.target = get_option(call, "--target"),
+                                         .rules = get_option(call, "--rules"),
+                                         .method = get_option(call, "--method")};
+    return qgc_explain_create(module, &options);
+}
+
 static qgc_result measure(invocation *call, const report_source *source, quantize_report *r)
 {
     r->left = read_float(call, source);
@@ -141,7 +149,8 @@ static qgc_result measure(invocation *call, const report_source *source, quantiz
     QGC_CHECK(compare_values(call, source, r));
     QGC_CHECK(measure_time(call, source, r));
     r->diff = qgc_diff_create(r->left, r->right);
-    return QGC_OK;
+    r->explain = explain(call, r->left);
+    return r->explain ? QGC_OK : QGC_FAILED;
 }
 
 qgc_result write_report(invocation *call, const report_source *source)
@@ -150,6 +159,7 @@ qgc_result write_report(invocation *call, const report_source *source)
     qgc_result result = measure(call, source, &r);
     if (result == QGC_OK)
         result = write_output(call, get_option(call, "--report"), report_write_html, &r);
+    qgc_explain_destroy(r.explain);
     qgc_diff_destroy(r.diff);
     qgc_compare_report_free(&r.values);
     qgc_module_destroy(r.right);

@@ -20,6 +20,7 @@ typedef struct quantize_report {
     qgc_compare_report values;
     double seconds[2]; /* of machine code for one sample: float, quantized */
     qgc_diff *diff;
+    qgc_explain *explain; /* of the float graph */
 } quantize_report;
 
 /* Measures and writes the page: the options --report, -o, --data, --limit, --labels, --func. */

@@ -85,26 +85,83 @@ static void put_summary(html *page, const quantize_report *r)
                r->accuracy.samples, r->before.macs / 1e6);
 }
 
-/* ---- regions ---- */
+/* ---- what becomes of the ops ---- */
 
 static void put_regions(html *page, const quantize_report *r)
 {
     static const char *const COLUMNS[] = {"region", "target", "#ops", "#multiply-adds", "of all"};
-    qgc_region region;
-    if (!qgc_module_region(r->right, 0, &region))
-        return;
-    html_section(page, "regions", "Regions");
+    const qgc_explained_region *region;
     html_table_begin(page, sizeof COLUMNS / sizeof *COLUMNS, COLUMNS);
-    for (size_t i = 0; qgc_module_region(r->right, i, &region); i++) {
-        double share = r->after.macs > 0 ? region.macs / r->after.macs : 0;
+    for (size_t i = 0; (region = qgc_explain_region(r->explain, i)); i++) {
+        double share = r->before.macs > 0 ? region->macs / r->before.macs : 0;
         html_row(page);
-        html_write(page, "<td class=ir>@%s</td><td>%s</td><td class=n>%zu</td>", region.name,
-                   region.target, region.ops);
-        html_write(page, "<td class=n>%.4g M</td><td>", region.macs / 1e6);
+        html_write(page,
+                   "<td class=ir>%s<br><span class=muted>from %s<br>to %s</span></td><td>%s</td>"
+                   "<td class=n>%zu</td>",
+                   region->name, region->begins, region->ends, region->target, region->ops);
+        html_write(page, "<td class=n>%.4g M</td><td>", region->macs / 1e6);
         html_plot_share(page, HTML_PLAIN, share);
         html_write(page, " %.1f %%</td>", 100 * share);
     }
     html_table_end(page);
+}
+
+static void put_fate(html *page, const qgc_explained_op *op)
+{
+    static const html_tone TONES[QGC_NUM_FATES] = {[QGC_FATE_CLAIMED] = HTML_GOOD,
+                                                   [QGC_FATE_UNCLAIMED] = HTML_BAD,
+                                                   [QGC_FATE_FLOAT] = HTML_WARN,
+                                                   [QGC_FATE_GONE] = HTML_MUTED};
+    html_write(page, "<td>");
+    html_badge(page, TONES[op->fate], qgc_fate_name(op->fate));
+    html_write(page, "</td>");
+}
+
+static void put_op(html *page, const qgc_explained_op *op)
+{
+    html_row(page);
+    html_value(page, op->value);
+    html_write(page, "<td>%s</td>", op->op);
+    put_fate(page, op);
+    html_write(page, "<td>%s", op->how ? op->how : "");
+    if (op->fix)
+        html_write(page, "<br><b>%s</b>", op->fix);
+    html_write(page, "</td><td class=n>");
+    if (op->macs > 0)
+        html_write(page, "%.4g M", op->macs / 1e6);
+    html_write(page, "</td>");
+}
+
+static void put_ops(html *page, const quantize_report *r)
+{
+    static const char *const COLUMNS[] = {"value", "op", "fate", "how, or why not",
+                                          "#multiply-adds"};
+    const qgc_explained_op *op;
+    html_table_begin(page, sizeof COLUMNS / sizeof *COLUMNS, COLUMNS);
+    for (size_t i = 0; (op = qgc_explain_op(r->explain, i)); i++)
+        put_op(page, op);
+    html_table_end(page);
+}
+
+static void put_explanation(html *page, const quantize_report *r)
+{
+    size_t num[QGC_NUM_FATES] = {0};
+    const qgc_explained_op *op;
+    for (size_t i = 0; (op = qgc_explain_op(r->explain, i)); i++)
+        num[op->fate]++;
+    html_section(page, "regions", "Ops and regions");
+    html_tiles_begin(page);
+    html_tile(page, HTML_PLAIN, "ops in regions", "%zu", num[QGC_FATE_CLAIMED]);
+    html_tile(page, num[QGC_FATE_UNCLAIMED] ? HTML_BAD : HTML_MUTED, "not claimed", "%zu",
+              num[QGC_FATE_UNCLAIMED]);
+    html_tile(page, num[QGC_FATE_FLOAT] ? HTML_WARN : HTML_MUTED, "in floats", "%zu",
+              num[QGC_FATE_FLOAT]);
+    html_tile(page, HTML_MUTED, "folded or deleted", "%zu", num[QGC_FATE_GONE]);
+    html_tiles_end(page);
+    if (qgc_explain_region(r->explain, 0))
+        put_regions(page, r);
+    html_write(page, "<p></p>");
+    put_ops(page, r);
 }
 
 /* ---- the page ---- */
@@ -119,7 +176,7 @@ void report_write_html(FILE *out, const void *report)
     put_summary(&page, r);
     comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
     compare_write_sections(&page, &c);
-    put_regions(&page, r);
+    put_explanation(&page, r);
     diff_write_sections(&page, r->diff, "What changed", HTML_PLAIN);
     html_end(&page);
 }

@@ -142,6 +142,24 @@ def conv():
     return g
 
 
+def wide():
+    """Rows long enough for tiles that end with them; kernel rows wholly in the border; zero points 0, 128, 255."""
+    g = Graph()
+    n, c, o, width, x_type = choice([1, 2]), choice([1, 3, 4]), choice([5, 16, 33, 70]), randint(20, 27), choice(["u8", "i8"])
+    height, k, stride = randint(1, 5), choice([3, 5]), choice([1, 1, 2])
+    pad, shift = k // 2, 128 if x_type == "i8" else 0
+    shape = [n, o, (height - 1) // stride + 1, (width - 1) // stride + 1]
+    x = g.const(x_type, [n, c, height, width])
+    w = g.const("i8", [o, c, k, k])
+    zero = choice([0, 128, 255]) - shift
+    acc = g.add(f"int_conv2d {x}, {w} {{stride = [{stride},{stride}], padding = [{pad},{pad},{pad},{pad}], x_zero_point = {zero}}}", "i32", shape)
+    y, y_type = finish(g, acc, shape, 1, c * k * k, maybe_addend(g, shape))
+    z, z_type = product(g, "int_conv2d", y, y_type, [3, o, 3, 3], [n, 3, *shape[2:]], 1, "padding = [1,1,1,1], ", o * 9)
+    g.result(z, z_type, [n, 3, *shape[2:]])
+    g.result(y, y_type, shape)
+    return g
+
+
 def linear():
     g = Graph()
     rows, k, o = choice([1, 2, 5, 13]), choice([1, 3, 4, 17, 64, 200]), choice([1, 7, 16, 33, 70])
@@ -321,6 +339,7 @@ FAMILIES = {
     "reshaped": [reshaped],
     "pool": [pool, pool, axes_sum],
     "depthwise": [depthwise],
+    "wide": [wide],
     "conv": [conv, conv, linear],
     "map": [elementwise, elementwise, after_conv],
 }

@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""qgc's kernels beside ONNX Runtime's and oneDNN's; usage: see tools/bench/peers, which runs it.
+
+Every engine is a process of its own on the same CPU (ONNX Runtime: this one). A round asks each in turn
+for one short measurement of its thread's own time, with the peak loop before and after, so that a
+change of the clock meets all of them. Printed are medians of rates and of the rounds' ratios."""
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+
+# name, C, H, W, O, kernel, stride, groups; H = 0: linear of W rows
+LAYERS = [
+    ("conv 3x3 64 @56", 64, 56, 56, 64, 3, 1, 1),
+    ("conv 3x3 128 @28", 128, 28, 28, 128, 3, 1, 1),
+    ("conv 3x3 256 @14", 256, 14, 14, 256, 3, 1, 1),
+    ("conv 3x3 512 @7", 512, 7, 7, 512, 3, 1, 1),
+    ("1x1 64->256 @56", 64, 56, 56, 256, 1, 1, 1),
+    ("1x1 256->64 @56", 256, 56, 56, 64, 1, 1, 1),
+    ("1x1 1024->256 @14", 1024, 14, 14, 256, 1, 1, 1),
+    ("1x1 256->1024 @14", 256, 14, 14, 1024, 1, 1, 1),
+    ("1x1 512->2048 @7", 512, 7, 7, 2048, 1, 1, 1),
+    ("stem 7x7 s2 3->64 @224", 3, 224, 224, 64, 7, 2, 1),
+    ("dw 3x3 96 @56", 96, 56, 56, 96, 3, 1, 96),
+    ("dw 3x3 s2 96 @112", 96, 112, 112, 96, 3, 2, 96),
+    ("dw 3x3 384 @14", 384, 14, 14, 384, 3, 1, 384),
+    ("dw 3x3 960 @7", 960, 7, 7, 960, 3, 1, 960),
+    ("dw 5x5 128 @28", 128, 28, 28, 128, 5, 1, 128),
+    ("linear 128x768x768", 768, 0, 128, 768, 1, 1, 1),
+    ("linear 128x768->3072", 768, 0, 128, 3072, 1, 1, 1),
+    ("linear 128x3072->768", 3072, 0, 128, 768, 1, 1, 1),
+    ("GEMM 1024", 1024, 0, 1024, 1024, 1, 1, 1),
+    ("FC 1x2048->1000", 2048, 0, 1, 1000, 1, 1, 1),
+    ("GEMV 1x4096x4096", 4096, 0, 1, 4096, 1, 1, 1),
+]
+
+
+def macs(layer):
+    _, c, h, w, o, kernel, stride, groups = layer
+    if h == 0:
+        return w * c * o
+    return (h // stride) * (w // stride) * o * (c // groups) * kernel * kernel
+
+
+# ---- int8 QDQ models ----
+
+
+class Model:
+    """u8 in, u8 out; zero point 0 behind a Relu, which ONNX Runtime likes: it goes into the quantization."""
+
+    SCALE = 0.05
+
+    def __init__(self, shape, seed=1):
+        self.random = numpy.random.default_rng(seed)
+        self.nodes, self.tensors, self.count, self.macs = [], [], 0, 0
+        self.shape = list(shape)
+        self.input = helper.make_tensor_value_info("x", TensorProto.UINT8, shape)
+        self.scale = self.constant(numpy.float32(self.SCALE))
+        self.zero = self.constant(numpy.uint8(0))
+        self.middle = self.constant(numpy.uint8(128))
+        self.name = self.add("DequantizeLinear", ["x", self.scale, self.zero])
+
+    def constant(self, value):
+        self.tensors.append(numpy_helper.from_array(numpy.asarray(value), f"c{len(self.tensors)}"))
+        return self.tensors[-1].name
+
+    def add(self, op, inputs, **attributes):
+        self.count += 1
+        self.nodes.append(helper.make_node(op, inputs, [f"v{self.count}"], **attributes))
+        return f"v{self.count}"
+
+    def requantize(self, name, zero_point):
+        return self.add("DequantizeLinear", [self.add("QuantizeLinear", [name, self.scale, zero_point]), self.scale, zero_point])
+
+    def weights(self, shape, taps):
+        quantized = self.constant(self.random.integers(-127, 128, shape, dtype=numpy.int8))
+        scale = numpy.float32(1.0 / (40 * taps**0.5)) * self.random.uniform(0.5, 1, shape[0]).astype(numpy.float32)
+        w = self.add("DequantizeLinear", [quantized, self.constant(scale), self.constant(numpy.zeros(shape[0], numpy.int8))], axis=0)
+        bias = self.constant(self.random.integers(-1000, 1000, shape[0], dtype=numpy.int32))
+        return w, self.add("DequantizeLinear", [bias, self.constant(scale * numpy.float32(self.SCALE))], axis=0)
+
+    def conv(self, out, kernel=1, stride=1, groups=1, relu=True, zero_point=None):
+        n, c, h, w = self.shape
+        weight, bias = self.weights([out, c // groups, kernel, kernel], c // groups * kernel * kernel)
+        pad = (kernel - 1) // 2
+        self.shape = [n, out, (h - 1) // stride + 1, (w - 1) // stride + 1]
+        self.macs += self.shape[2] * self.shape[3] * out * (c // groups) * kernel * kernel
+        y = self.add("Conv", [self.name, weight, bias], kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[pad] * 4, group=groups)
+        y = self.add("Relu", [y]) if relu else y
+        self.name = self.requantize(y, zero_point or (self.zero if relu else self.middle))
+
+    def plus(self, other, relu):
+        y = self.add("Add", [self.name, other])
+        y = self.add("Relu", [y]) if relu else y
+        self.name = self.requantize(y, self.zero if relu else self.middle)
+
+    def linear(self, out):
+        rows, features = self.shape
+        weight, bias = self.weights([out, features], features)
+        self.shape = [rows, out]
+        self.macs += rows * out * features
+        self.name = self.requantize(self.add("Gemm", [self.name, weight, bias], transB=1), self.zero)
+
+    def head(self, classes):
+        y = self.requantize(self.add("GlobalAveragePool", [self.name]), self.zero)
+        self.name = self.add("Flatten", [y])
+        self.shape = self.shape[:2]
+        self.linear(classes)
+
+    def save(self, path):
+        self.name = self.nodes.pop().input[0]
+        y = helper.make_tensor_value_info(self.name, TensorProto.UINT8, self.shape)
+        graph = helper.make_graph(self.nodes, "synthetic", [self.input], [y], self.tensors)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def resnet50():
+    m = Model([1, 3, 224, 224])
+    m.conv(64, 7, 2)
+    m.name = m.requantize(m.add("MaxPool", [m.name], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), m.zero)
+    m.shape = [1, 64, 56, 56]
+    for stage, (width, blocks) in enumerate([(64, 3), (128, 4), (256, 6), (512, 3)]):
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            before, shape = m.name, list(m.shape)
+            shortcut = before
+            if not block:
+                m.conv(4 * width, 1, stride, relu=False)
+                shortcut, m.name, m.shape = m.name, before, shape
+            m.conv(width)
+            m.conv(width, 3, stride)
+            m.conv(4 * width, relu=False)
+            m.plus(shortcut, relu=True)
+    m.head(1000)
+    return m
+
+
+def mobilenet_v2():
+    m = Model([1, 3, 224, 224])
+    m.conv(32, 3, 2)
+    for expand, out, blocks, first in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+        for block in range(blocks):
+            before, c, stride = m.name, m.shape[1], 1 if block else first
+            if expand > 1:
+                m.conv(c * expand)
+            m.conv(c * expand, 3, stride, groups=c * expand)
+            m.conv(out, relu=False)
+            if stride == 1 and c == out:
+                m.plus(before, relu=False)
+    m.conv(1280)
+    m.head(1000)
+    return m
+
+
+def bottleneck():
+    m = Model([1, 256, 56, 56])
+    before = m.name
+    m.conv(64)
+    m.conv(64, 3)
+    m.conv(256, relu=False)
+    m.plus(before, relu=True)
+    return m
+
+
+def inverted(width, size):
+    m = Model([1, width, size, size])
+    before = m.name
+    m.conv(6 * width)
+    m.conv(6 * width, 3, groups=6 * width)
+    m.conv(width, relu=False)
+    m.plus(before, relu=False)
+    return m
+
+
+GRAPHS = [
+    ("ResNet-50 224", resnet50),
+    ("MobileNetV2 224", mobilenet_v2),
+    ("bottleneck 256-64-64-256 @56", bottleneck),
+    ("inverted residual 64-384-64 @14", lambda: inverted(64, 14)),
+    ("inverted residual 24-144-24 @56", lambda: inverted(24, 56)),
+]
+
+# ---- engines: open(), then run(repeat) -> seconds of one ----
+
+
+class Process:
+    def __init__(self, *command, **environment):
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+        self.header = None
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer:
+            sys.exit(f"{self.process.args}: no answer to '{line}'")
+        return answer
+
+    def open_layer(self, layer):
+        return self.ask("layer " + " ".join(map(str, layer[1:])))
+
+    def run(self, repeat):
+        return float(self.ask(f"run {repeat}"))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class OnnxRuntime:
+    """A layer of stride 1 is a chain of eight, of one and its mirror image in turns where channels
+    differ: the call, and the layout's change at the ends, count once."""
+
+    def __init__(self, work):
+        self.work, self.session, self.chain = work, None, 1
+
+    def open(self, model):
+        path = os.path.join(self.work, "layer.onnx")
+        model.save(path)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        shape = [d.dim_value for d in model.input.type.tensor_type.shape.dim]
+        self.inputs = {"x": numpy.random.default_rng(2).integers(0, 256, shape, dtype=numpy.uint8)}
+
+    def open_layer(self, layer):
+        _, c, h, w, o, kernel, stride, groups = layer
+        model = Model([1, c, h, w] if h else [w, c])
+        self.chain = 8 if stride == 1 else 1
+        for i in range(self.chain):
+            out = c if i % 2 else o
+            if h:
+                model.conv(out, kernel, stride, groups)
+            else:
+                model.linear(out)
+        self.open(model)
+        return f"chain of {self.chain}"
+
+    def run(self, repeat):
+        start = time.thread_time()
+        for _ in range(repeat):
+            self.session.run(None, self.inputs)
+        return (time.thread_time() - start) / repeat / self.chain
+
+
+# ---- measuring ----
+
+
+def measure(engines, peak, rounds):
+    """Per engine: its seconds of each round; and the round's peak."""
+    repeats = {}
+    for name, engine in engines.items():
+        engine.run(1)
+        repeats[name] = max(1, int(2e-3 / max(engine.run(1) * getattr(engine, "chain", 1), 1e-7)))
+    seconds, peaks = {name: [] for name in engines}, []
+    for _ in range(rounds):
+        before = float(peak.ask("peak"))
+        for name, engine in engines.items():
+            seconds[name].append(engine.run(repeats[name]))
+        peaks.append((before + float(peak.ask("peak"))) / 2)
+    return seconds, peaks
+
+
+def ratio(seconds, ours, other):
+    return statistics.median(b / a for a, b in zip(seconds[ours], seconds[other], strict=True))
+
+
+def print_layer(layer, seconds, peaks):
+    work, cells = macs(layer), []
+    for times in seconds.values():
+        share = statistics.median(work / t / p for t, p in zip(times, peaks, strict=True)) if peaks[0] else 0
+        cells.append(f"{work / statistics.median(times) * 1e-9:7.1f} ({100 * share:5.1f})")
+    ratios = [f"{ratio(seconds, 'qgc', name):7.2f}" for name in seconds if name != "qgc"]
+    print(f"{layer[0]:<24}" + " ".join(cells) + " " + " ".join(ratios), flush=True)
+
+
+def layers(options, peak, work):
+    onednn = {"OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": options.onednn_isa}
+    engines = {"qgc": Process(BUILD / "bench-kernels", options.cpu, "--serve")}
+    if (BUILD / "bench-peer-onednn").exists():
+        engines["oneDNN"] = Process(BUILD / "bench-peer-onednn", **onednn)
+    engines["ORT"] = OnnxRuntime(work)
+    print(f"GMAC/s (% of the peak loop), then how many times as fast qgc is; oneDNN limited to {options.onednn_isa}")
+    print(f"{'':<24}" + " ".join(f"{name:>15}" for name in engines) + " " + " ".join(f"/{n:>6}" for n in engines if n != "qgc"))
+    for layer in LAYERS:
+        if options.only in layer[0]:
+            for engine in engines.values():
+                engine.open_layer(layer)
+            print_layer(layer, *measure(engines, peak, options.rounds))
+    for engine in engines.values():
+        if isinstance(engine, Process):
+            engine.close()
+
+
+def lower(path, work):
+    """The graph that qgc compiles."""
+    graph, lowered = os.path.join(work, "graph.qir"), os.path.join(work, "lowered.qir")
+    subprocess.run([BUILD / "qgc", "import", path, "--quiet", "-o", graph], check=True)
+    text = pathlib.Path(graph).read_text()
+    pathlib.Path(graph).write_text(text if text.startswith("form ") else "form quantized\n" + text)
+    subprocess.run([BUILD / "qgc", "opt", graph, "--passes=canonicalize,partition,lower-integer", "--quiet", "-o", lowered], check=True)
+    text = pathlib.Path(lowered).read_text()
+    body = [line for line in text[text.index("func @main") : text.index("}")].splitlines()[1:] if "return" not in line]
+    if len(body) != 1 or " call @" not in body[0]:
+        sys.exit("not the whole graph became one region:\n" + "\n".join(body))
+    return lowered
+
+
+def graphs(options, peak, work):
+    print(f"\n{'graph':<34}{'MMAC':>7}{'qgc ms':>9}{'ORT ms':>9}{'ORT/qgc':>9}{'% of peak':>11}")
+    for name, build in GRAPHS:
+        if options.only not in name:
+            continue
+        model, ort, qgc = build(), OnnxRuntime(work), Process(BUILD / "bench-kernels", options.cpu, "--serve")
+        ort.open(model)
+        qgc.ask("graph " + lower(os.path.join(work, "layer.onnx"), work))
+        seconds, peaks = measure({"qgc": qgc, "ORT": ort}, peak, options.rounds)
+        ours, theirs = (statistics.median(seconds[e]) for e in ("qgc", "ORT"))
+        share = statistics.median(model.macs / t / p for t, p in zip(seconds["qgc"], peaks, strict=True)) if peaks[0] else 0
+        print(f"{name:<34}{model.macs / 1e6:>7.0f}{ours * 1e3:>9.3f}{theirs * 1e3:>9.3f}{ratio(seconds, 'qgc', 'ORT'):>9.2f}{100 * share:>11.1f}", flush=True)
+        qgc.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cpu", default="native", help="qgc's CPU level")
+    parser.add_argument("--onednn-isa", default="AVX512_CORE_VNNI", help="ONEDNN_MAX_CPU_ISA; ALL allows AMX")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--only", default="", help="names with this in them")
+    parser.add_argument("--keep", help="write the synthetic models into this directory, measure nothing")
+    options = parser.parse_args()
+    if options.keep:
+        for name, build in GRAPHS:
+            build().save(os.path.join(options.keep, name.split()[0].lower() + "-" + name.split()[-1].strip("@") + ".onnx"))
+        return
+    with tempfile.TemporaryDirectory() as work:
+        peak = Process(BUILD / "bench-kernels", "native", "--serve")
+        layers(options, peak, work)
+        graphs(options, peak, work)
+        peak.close()
+
+
+if __name__ == "__main__":
+    main()
