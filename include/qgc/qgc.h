@@ -3,6 +3,7 @@
 #define QGC_QGC_H
 
 #include "qgc/calibrate.h"
+#include "qgc/check.h"
 #include "qgc/compare.h"
 #include "qgc/compile.h"
 #include "qgc/context.h"

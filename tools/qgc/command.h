@@ -68,6 +68,7 @@ int run_tune(invocation *call);
 int run_stats(invocation *call);
 int run_diff(invocation *call);
 int run_verify_backend(invocation *call);
+int run_check(invocation *call);
 int run_explain(invocation *call);
 int run_docs(invocation *call);
 int run_completion(invocation *call);

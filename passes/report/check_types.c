@@ -1,0 +1,252 @@
+/* Checks of types, scales and weights. */
+#include "ir/view.h"
+#include "passes/constants.h"
+#include "passes/observers.h"
+#include "passes/quantizer.h"
+#include "passes/report/check.h"
+#include "passes/report/explain.h"
+#include "passes/stats_record.h"
+#include "passes/view.h"
+#include "runtime/tensor.h"
+
+#include <math.h>
+
+static bool is_integer(const qgc_value *value)
+{
+    return qgc_dtype_get_kind(qgc_held_in(value)) != QGC_FLOAT;
+}
+
+static bool is_data(const qgc_node *node, uint32_t slot)
+{
+    return qgc_is_data_operand(node, slot) &&
+           qgc_dtype_get_kind(node->operands[slot].value->type->dtype) == QGC_FLOAT;
+}
+
+static bool reads_integers(const qgc_node *node)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (is_data(node, i) && is_integer(node->operands[i].value))
+            return true;
+    return false;
+}
+
+static bool reads_float(const qgc_node *node, const qgc_value **out)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (is_data(node, i) && !is_integer(node->operands[i].value) &&
+            !qgc_is_constant(node->operands[i].value))
+            return *out = node->operands[i].value, true;
+    return false;
+}
+
+/* Whether what reads the value, through steps, computes on integers. */
+static bool feeds_integers(const qgc_value *value)
+{
+    for (const qgc_use *use = value->first_use; use; use = use->next) {
+        const qgc_node *user = use->user;
+        bool is_step = user->op == QGC_OP_OBSERVE || user->op == QGC_OP_QUANTIZE ||
+                       user->op == QGC_OP_DEQUANTIZE;
+        if (is_step ? feeds_integers(&user->results[0])
+                    : qgc_explains(user) && reads_integers(user))
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_float_chain(const qgc_node *node, const qgc_value *x)
+{
+    qgc_name mark = qgc_context_name(node->func->module->context, "fuse.into");
+    return x->def && qgc_node_extra(x->def, mark) != NULL;
+}
+
+void qgc_check_float_between(qgc_checker *c)
+{
+    QGC_EACH_FUNC (func, c->graph)
+        QGC_EACH_NODE (node, func) {
+            const qgc_value *x = NULL;
+            qgc_view view;
+            if (!qgc_explains(node) || reads_integers(node) || !reads_float(node, &x) ||
+                is_in_float_chain(node, x) || !x->def || !qgc_explains(x->def) ||
+                !reads_integers(x->def) || !feeds_integers(&node->results[0]))
+                continue;
+            if (qgc_view_build(x->def, c->arena, &view, NULL) && view.num_nodes > 1 &&
+                view.nodes[1] == node)
+                continue; /* one island: the function of it */
+            qgc_find(c, node, "%s computes in floats between ops on integers: %%%s is %s",
+                     qgc_node_op(node)->mnemonic, x->name->data, qgc_type_str(c->arena, x->type));
+        }
+}
+
+void qgc_check_mixed(qgc_checker *c)
+{
+    QGC_EACH_FUNC (func, c->graph)
+        QGC_EACH_NODE (node, func) {
+            const qgc_value *first = NULL, *x = NULL;
+            if (!qgc_explains(node) || !reads_integers(node))
+                continue;
+            if (reads_float(node, &x) && !is_in_float_chain(node, x)) {
+                qgc_find(c, node, "%s reads integers, but %%%s is %s", qgc_node_op(node)->mnemonic,
+                         x->name->data, qgc_type_str(c->arena, x->type));
+                continue;
+            }
+            for (uint32_t i = 0; i < node->num_operands; i++) {
+                const qgc_value *value = node->operands[i].value;
+                if (!is_data(node, i) || !is_integer(value) || qgc_is_constant(value))
+                    continue;
+                first = first ? first : value;
+                qgc_dtype a = qgc_held_in(first), b = qgc_held_in(value);
+                if (qgc_dtype_bytes(a) == qgc_dtype_bytes(b))
+                    continue;
+                qgc_find(c, node, "%s reads %s (%%%s) and %s (%%%s)", qgc_node_op(node)->mnemonic,
+                         qgc_dtype_name(a), qgc_bare_value(first)->name->data, qgc_dtype_name(b),
+                         qgc_bare_value(value)->name->data);
+                break;
+            }
+        }
+}
+
+void qgc_check_fixed(qgc_checker *c)
+{
+    QGC_EACH_FUNC (func, c->graph)
+        QGC_EACH_NODE (node, func)
+            if (node->op == QGC_OP_OBSERVE &&
+                qgc_node_attr(node, "spec")->spec->kind == QGC_SPEC_FIXED) {
+                const qgc_spec *spec = qgc_node_attr(node, "spec")->spec;
+                qgc_find(c, node, "%%%s has the fixed scale %g, zero point %lld",
+                         qgc_observed_value(node)->name->data, (double)spec->scale,
+                         (long long)spec->zero_point);
+            }
+}
+
+/* ---- scales ---- */
+
+static const qgc_record *record_of(const qgc_checker *c, const qgc_func *func,
+                                   const qgc_value *value)
+{
+    for (size_t i = 0; i < c->stats->stats.size; i++) {
+        const qgc_record *record = &c->stats->stats.data[i];
+        if (record->func == func->name && record->value == value->name && !record->site)
+            return record;
+    }
+    return NULL;
+}
+
+/* The range of the type against what calibration has seen. */
+static void check_coverage(qgc_checker *c, const qgc_node *quantize, const qgc_view_params *p)
+{
+    const qgc_value *x = qgc_node_operand(quantize, 0);
+    const qgc_record *record = record_of(c, quantize->func, x);
+    qgc_int_range range;
+    qgc_stats stats;
+    double outside;
+    qgc_quant_dtype_range(quantize->results[0].type->dtype, &range);
+    if (!record || qgc_stats_from_record(c->module, record, c->arena, &stats) != QGC_OK ||
+        !(stats.min <= stats.max))
+        return;
+    double lo = (range.lo - (double)p->zero_points[0]) * (double)p->scales[0];
+    double hi = (range.hi - (double)p->zero_points[0]) * (double)p->scales[0];
+    double seen = fmax((double)stats.max, 0) - fmin((double)stats.min, 0);
+    if (seen > 0 && seen * 4 < hi - lo)
+        qgc_find(c, quantize, "%%%s is from %g to %g, the scale %g covers %g to %g", x->name->data,
+                 (double)stats.min, (double)stats.max, (double)p->scales[0], lo, hi);
+    else if (qgc_stats_share_outside(&stats, lo - (double)p->scales[0] / 2,
+                                     hi + (double)p->scales[0] / 2, &outside) &&
+             outside > 0.05)
+        qgc_find(c, quantize, "the scale %g of %%%s clips %.1f %% of the values",
+                 (double)p->scales[0], x->name->data, 100 * outside);
+}
+
+/* An op that only moves elements has one scale. */
+static void check_move(qgc_checker *c, const qgc_node *quantize, const qgc_view_params *p)
+{
+    const qgc_node *moves = qgc_node_operand(quantize, 0)->def;
+    qgc_view_params x;
+    if (!moves || !qgc_view_moves(moves) || !is_data(moves, 0))
+        return;
+    const qgc_node *step = qgc_node_operand(moves, 0)->def;
+    if (!step || step->op != QGC_OP_DEQUANTIZE || !qgc_view_read_params(step, c->arena, &x, NULL) ||
+        qgc_view_same_params(&x, p) || !x.scales || x.per_channel)
+        return;
+    qgc_find(c, moves, "%s only moves elements, but its result has the scale %g, %%%s %g",
+             qgc_node_op(moves)->mnemonic, (double)p->scales[0],
+             step->operands[0].value->name->data, (double)x.scales[0]);
+}
+
+void qgc_check_odd_scale(qgc_checker *c)
+{
+    QGC_EACH_FUNC (func, c->module)
+        QGC_EACH_NODE (node, func) {
+            qgc_view_params p;
+            if (node->op != QGC_OP_QUANTIZE || !qgc_view_read_params(node, c->arena, &p, NULL) ||
+                p.per_channel || !p.scales || !p.zero_points)
+                continue;
+            check_move(c, node, &p);
+            check_coverage(c, node, &p);
+        }
+}
+
+/* ---- weights ---- */
+
+static double magnitude(const qgc_tensor *t, size_t i)
+{
+    switch (t->dtype) {
+    case QGC_DTYPE_F32:
+        return fabs((double)((const float *)t->data)[i]);
+    case QGC_DTYPE_I8:
+        return fabs((double)((const int8_t *)t->data)[i]);
+    case QGC_DTYPE_I16:
+        return fabs((double)((const int16_t *)t->data)[i]);
+    default:
+        return 0;
+    }
+}
+
+/* Greatest and least of the channels' greatest magnitudes; channels of zeros aside. */
+static double unevenness(const qgc_tensor *t, uint32_t axis)
+{
+    size_t inner = 1, num = (size_t)t->shape[axis], count = qgc_tensor_count(t);
+    double least = INFINITY, most = 0;
+    for (uint32_t i = axis + 1; i < t->rank; i++)
+        inner *= (size_t)t->shape[i];
+    for (size_t channel = 0; channel < num; channel++) {
+        double peak = 0;
+        for (size_t i = 0; i < count; i++)
+            if (i / inner % num == channel)
+                peak = fmax(peak, magnitude(t, i));
+        most = fmax(most, peak);
+        least = peak > 0 ? fmin(least, peak) : least;
+    }
+    return most > 0 ? most / least : 1;
+}
+
+/* The data of a weight with one scale, or NULL. */
+static const qgc_tensor *tensor_wise(const qgc_value *value)
+{
+    const qgc_node *def = value->def;
+    bool is_step = def && (def->op == QGC_OP_DEQUANTIZE || def->op == QGC_OP_OBSERVE);
+    const qgc_node *source = is_step ? qgc_node_operand(def, 0)->def : NULL;
+    if (!source || !source->constant || source->constant->rank < 2 || qgc_node_attr(def, "axis"))
+        return NULL;
+    return source->constant;
+}
+
+void qgc_check_uneven(qgc_checker *c)
+{
+    QGC_EACH_FUNC (func, c->graph)
+        QGC_EACH_NODE (node, func)
+            for (uint32_t i = 0; i < node->num_operands; i++) {
+                const qgc_value *value = node->operands[i].value;
+                const qgc_operand_spec *row =
+                    &qgc_node_op(node)->operands[qgc_node_operand_row(node, i)];
+                const qgc_tensor *t =
+                    value && row->quant == QGC_Q_WEIGHT ? tensor_wise(value) : NULL;
+                int64_t axis = t ? row->channel_axis : -1;
+                axis += t && axis < 0 ? (int64_t)t->rank : 0;
+                if (!t || axis < 0 || axis >= t->rank)
+                    continue;
+                double quotient = unevenness(t, (uint32_t)axis);
+                if (quotient > 16)
+                    qgc_find(c, node, "%%%s has one scale, its channels differ %.3g times",
+                             qgc_bare_value(value)->name->data, quotient);
+            }
+}
