@@ -23,6 +23,7 @@ static const row table[] = {
     {QGC_OP_REDUCE_SUM, QGC_ROWS_FOLD, QGC_ROWS_SUM, QGC_ROWS_AS_IS, QGC_ROWS_NO_MORE},
     {QGC_OP_REDUCE_MEAN, QGC_ROWS_FOLD, QGC_ROWS_SUM, QGC_ROWS_AS_IS, QGC_ROWS_AVERAGE},
     {QGC_OP_REDUCE_MAX, QGC_ROWS_FOLD, QGC_ROWS_MAX, QGC_ROWS_AS_IS, QGC_ROWS_NO_MORE},
+    {QGC_OP_GLOBAL_MAX_POOL, QGC_ROWS_FOLD, QGC_ROWS_MAX, QGC_ROWS_AS_IS, QGC_ROWS_NO_MORE},
     {QGC_OP_REDUCE_MIN, QGC_ROWS_FOLD, QGC_ROWS_MIN, QGC_ROWS_AS_IS, QGC_ROWS_NO_MORE},
     {QGC_OP_REDUCE_PROD, QGC_ROWS_FOLD, QGC_ROWS_PROD, QGC_ROWS_AS_IS, QGC_ROWS_NO_MORE},
     {QGC_OP_REDUCE_L1, QGC_ROWS_FOLD, QGC_ROWS_SUM, QGC_ROWS_ABSOLUTE, QGC_ROWS_NO_MORE},
@@ -90,6 +91,7 @@ static const char *read_set(rows *r)
         r->set = all_from(r, qgc_node_int(r->node, "axis"));
         return NULL;
     case QGC_OP_INSTANCE_NORM:
+    case QGC_OP_GLOBAL_MAX_POOL:
         r->set = all_from(r, 2);
         return NULL;
     case QGC_OP_GROUP_NORM:
@@ -150,8 +152,11 @@ static bool is_small_int(qgc_dtype dtype)
 static const char *check_types(const rows *r)
 {
     qgc_dtype dtype = r->x->type->dtype;
-    bool takes_ints = r->node->op == QGC_OP_INT_SUM || r->node->op == QGC_OP_REDUCE_MAX ||
-                      r->node->op == QGC_OP_REDUCE_MIN;
+    bool is_pool = r->node->op == QGC_OP_GLOBAL_MAX_POOL;
+    bool takes_ints = is_pool || r->node->op == QGC_OP_INT_SUM ||
+                      r->node->op == QGC_OP_REDUCE_MAX || r->node->op == QGC_OP_REDUCE_MIN;
+    if (is_pool && !is_small_int(dtype)) /* of zeros the first one counts: no order of lanes */
+        return "x is not of 8 or 16 bits";
     if (dtype != QGC_DTYPE_F32 && !(takes_ints && is_small_int(dtype)))
         return "x is not f32";
     if (r->node->op == QGC_OP_INT_SUM && r->node->operands[1].value)

@@ -80,6 +80,10 @@ def reduce_integers():
     axes, keep, out = kept(shape)
     x = g.const(dtype, shape)
     attrs = f"axes = {axes}, keepdims = {str(keep).lower()}"
+    if len(shape) >= 3 and random.random() < 0.3:
+        out = [*shape[:2], *([1] * (len(shape) - 2))]
+        g.result(g.add(f"global_max_pool {x}", dtype, out), dtype, out)
+        return g
     if random.random() < 0.5:
         g.result(g.add(f"reduce_{choice(['max', 'min'])} {x} {{{attrs}}}", dtype, out), dtype, out)
         return g
