@@ -67,8 +67,7 @@ static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
     int64_t steps = c->k->run_steps, step_bytes = (int64_t)b->vectors * c->lanes * 4;
     for (int64_t s = 0; s < steps; s++) {
         int64_t step = run * steps + s;
-        if (s % 2 == 0)
-            qgc_emit_fence(e);
+        qgc_emit_fence(e);
         emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0),
                   c->k->run_offsets[run] + 4 * s,
                   qgc_emit_at_const(e, b->weights, step * step_bytes), t->acc);
@@ -166,7 +165,8 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
     const part *r = b->part;
     for (uint32_t p = 0; p < pixels; p++)
         t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
-    bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS;
+    bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS &&
+                    c->e->level->registers >= 32; /* with fewer, the scheduler makes it spill */
     emit_start(c, b, &t);
     for (int64_t run = r->first_run; run < r->end_run; run++)
         if (is_short)

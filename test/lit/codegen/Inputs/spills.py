@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Compiles convolutions and depthwise convolutions of every register tile at every x86 level and looks for
+vector registers that are stored to the stack.
+
+usage: spills.py WORK_FILE LEVEL..."""
+import re
+import subprocess
+import sys
+
+STORE = re.compile(r"^\s+v?mov\w+\s+%([xyz])mm\d+, -?\w*\(%r[sb]p\)", re.M)
+LANES = {"x86-64": 4, "x86-64-v3": 8, "x86-64-v3-vnni": 8, "x86-64-v4": 16, "x86-64-v4-vnni": 16}
+WIDTH = {4: "x", 8: "y", 16: "z"}
+
+
+def conv(name, c, o, width, kernel, groups=1, height=1):
+    w = f"i8[{o},{c // groups},{kernel},{kernel}]"
+    pad = kernel // 2
+    y = f"[1,{o},{height},{width}]"
+    return f"""func @{name}(%x: u8[1,{c},{height},{width}]) -> (u8{y}) {{
+  %w = const 1 : {w}
+  %acc = int_conv2d %x, %w {{x_zero_point = 3, groups = {groups}, padding = [{pad},{pad},{pad},{pad}]}} : i32{y}
+  %y = requantize [%acc] {{multipliers = [0.001], zero_point = 7}} : u8{y}
+  return %y
+}}"""
+
+
+def graphs(lanes):
+    """Every number of vectors and of pixels; short and long sums; windows of depthwise."""
+    for vectors in range(1, 5):
+        for pixels in range(1, 7):
+            for c in (8, 16, 256):
+                yield conv(f"tile_{vectors}_{pixels}_{c}", c, vectors * lanes, pixels, 1)
+    for vectors in range(1, 5):
+        yield conv(f"window_{vectors}", 16, vectors * lanes, 24, 3, height=5)
+    for kernel in (3, 5, 7):
+        yield conv(f"depthwise_{kernel}", 4 * lanes, 4 * lanes, 14, kernel, 4 * lanes, height=14)
+
+
+def count(level, path):
+    lanes = LANES[level]
+    with open(path, "w") as out:
+        out.write("\n".join(graphs(lanes)) + "\n")
+    text = subprocess.run(["qgc", "compile", path, "--emit=s", f"--cpu={level}", "-o", path + ".s"], capture_output=True, text=True)
+    if text.returncode:
+        sys.exit(text.stderr)
+    with open(path + ".s") as file:
+        assembly = file.read()
+    found = {}
+    for function in re.split(r"^(?=\S+:\s*(?:#.*)?$)", assembly, flags=re.M):
+        num = sum(m.group(1) == WIDTH[lanes] for m in STORE.finditer(function))
+        if num:
+            found[function.split(":")[0]] = num
+    return found
+
+
+def main():
+    for level in sys.argv[2:]:
+        found = count(level, sys.argv[1])
+        print(f"{level}: {sum(found.values())} stores of vectors to the stack")
+        print("".join(f"  {k}: {v}\n" for k, v in found.items()), end="")
+
+
+if __name__ == "__main__":
+    main()
