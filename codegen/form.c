@@ -41,10 +41,10 @@ typedef uint8_t bytes16 __attribute__((vector_size(SIDE)));
 static void turn_tile(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, uint8_t flip)
 {
     bytes16 lines[SIDE], next[SIDE], sign = (bytes16){0} + flip;
-    for (int i = 0; i < SIDE; i++)
+    for (int64_t i = 0; i < SIDE; i++)
         memcpy(&lines[i], from + i * f, SIDE);
     for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < SIDE / 2; i++) {
+        for (int64_t i = 0; i < SIDE / 2; i++) {
             bytes16 a = lines[i], b = lines[i + SIDE / 2];
             next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6,
                                                   22, 7, 23);
@@ -53,7 +53,7 @@ static void turn_tile(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, ui
         }
         memcpy(lines, next, sizeof lines);
     }
-    for (int i = 0; i < SIDE; i++) {
+    for (int64_t i = 0; i < SIDE; i++) {
         lines[i] ^= sign;
         memcpy(to + i * t, &lines[i], SIDE);
     }

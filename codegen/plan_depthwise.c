@@ -52,6 +52,7 @@ static int64_t image_work(const qgc_depthwise_kernel *k, uint32_t rows, uint32_t
 static void choose_tile(const qgc_planner *p, qgc_depthwise_kernel *k)
 {
     uint32_t most = p->target->registers >= 32 ? 6 : 2;
+    k->rows = k->outputs = 1;
     int64_t best = INT64_MAX;
     for (uint32_t rows = 1; rows <= most && rows <= k->out_h; rows++)
         for (uint32_t outputs = 1; outputs * rows <= most && outputs <= k->out_w; outputs++) {

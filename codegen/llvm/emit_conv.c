@@ -281,7 +281,7 @@ static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
 }
 
 /* The units [begin, end) of one block. */
-static void emit_tiles(conv *c, block *b)
+static void emit_tiles(conv *c, const block *whole)
 {
     const qgc_conv_kernel *k = c->k;
     int64_t unit = 0, starts = padded_channels(c) * k->groups * 4;
@@ -294,11 +294,12 @@ static void emit_tiles(conv *c, block *b)
                   .in = part_pixels(p, k->in),
                   .out = part_pixels(p, k->out),
                   .addend = part_pixels(p, k->addend)};
-        b->part = &r;
+        block b = *whole;
+        b.part = &r;
         if (p->by_row)
-            emit_by_row(c, b, p, unit);
+            emit_by_row(c, &b, p, unit);
         else
-            emit_across(c, b, p, unit);
+            emit_across(c, &b, p, unit);
         unit += p->units;
     }
 }
