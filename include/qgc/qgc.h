@@ -16,6 +16,7 @@
 #include "qgc/onnx.h"
 #include "qgc/pass.h"
 #include "qgc/plugin.h"
+#include "qgc/reduce.h"
 #include "qgc/run.h"
 #include "qgc/sens.h"
 #include "qgc/stats.h"

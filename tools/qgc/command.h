@@ -65,6 +65,7 @@ int run_eval(invocation *call);
 int run_compare(invocation *call);
 int run_sens(invocation *call);
 int run_tune(invocation *call);
+int run_reduce(invocation *call);
 int run_stats(invocation *call);
 int run_diff(invocation *call);
 int run_verify_backend(invocation *call);
