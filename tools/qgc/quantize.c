@@ -2,6 +2,7 @@
  * steps are, so the bytes are those of the piped steps. */
 #include "calibrate.h"
 #include "report.h"
+#include "scratch.h"
 
 #include <string.h>
 
@@ -40,12 +41,6 @@ static qgc_result run_formatted(qgc_module *module, const char *format, const ch
     return run_passes(module, pipeline);
 }
 
-static qgc_result save_calibrated(invocation *call, qgc_module *module)
-{
-    const char *path = get_option(call, "--calibrated");
-    return path ? qgc_module_save(module, path) : QGC_OK;
-}
-
 /* Rules say what is annotated; else a target may have a table. */
 static qgc_result annotate_option(invocation *call, char *out, size_t size)
 {
@@ -67,7 +62,8 @@ static qgc_result lower(invocation *call, qgc_module *module)
     return run_formatted(module, LOWER, rules[0] ? both : target);
 }
 
-static qgc_result quantize(invocation *call, qgc_module *module)
+/* |calibrated|: where the graph with its statistics goes, or NULL. */
+static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
     char annotate[2048], method[256];
     const char *data = get_option(call, "--data");
@@ -75,7 +71,8 @@ static qgc_result quantize(invocation *call, qgc_module *module)
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
         bind_symbols(call, module) != QGC_OK ||
         run_formatted(module, PREPARE, annotate) != QGC_OK ||
-        calibrate_module(call, module, data) != QGC_OK || save_calibrated(call, module) != QGC_OK ||
+        calibrate_module(call, module, data) != QGC_OK ||
+        (calibrated && qgc_module_save(module, calibrated) != QGC_OK) ||
         run_formatted(module, CONVERT, method) != QGC_OK)
         return QGC_FAILED;
     return lower(call, module);
@@ -93,6 +90,33 @@ static qgc_result check_report(invocation *call)
     return QGC_OK;
 }
 
+static qgc_result quantize_to(invocation *call, const report_source *source)
+{
+    qgc_module *module = read_part(call, source->text, source->first_line, source->directory);
+    qgc_result result = module ? quantize(call, module, source->calibrated) : QGC_FAILED;
+    if (result == QGC_OK)
+        result = write_module(module, get_option(call, "-o"));
+    qgc_module_destroy(module);
+    return result;
+}
+
+/* The report needs the statistics in a file, too. */
+static qgc_result quantize_with_report(invocation *call, report_source source)
+{
+    char path[512];
+    scratch own = {.path = ""};
+    if (!source.calibrated) {
+        QGC_CHECK(scratch_create(call, &own));
+        snprintf(path, sizeof path, "%s/calibrated.qir", own.path);
+        source.calibrated = path;
+    }
+    qgc_result result = quantize_to(call, &source);
+    if (result == QGC_OK)
+        result = write_report(call, &source);
+    scratch_remove(&own);
+    return result;
+}
+
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
@@ -100,13 +124,9 @@ static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_l
         return qgc_context_usage_error(call->context, "qgc quantize needs --data");
     if (check_report(call) != QGC_OK)
         return QGC_FAILED;
-    qgc_module *module = read_part(call, text, first_line, directory);
-    qgc_result result = module ? quantize(call, module) : QGC_FAILED;
-    if (result == QGC_OK)
-        result = write_module(module, get_option(call, "-o"));
-    qgc_module_destroy(module);
-    const report_source source = {text, first_line, directory};
-    return result == QGC_OK && has_option(call, "--report") ? write_report(call, &source) : result;
+    report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
+    return has_option(call, "--report") ? quantize_with_report(call, source)
+                                        : quantize_to(call, &source);
 }
 
 int run_quantize(invocation *call)

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Samples of what takes long: values compared, runs timed. */
-enum { MAX_SAMPLES = 64 };
+/* Samples of what takes long: values compared, runs timed; values tried alone. */
+enum { MAX_SAMPLES = 64, MAX_TRIAL_SAMPLES = 32, MAX_TRIALS = 64 };
 
 static const char FUSE[] = QGC_PIPELINE_FLOAT ",infer-shapes";
 static const char LOWER[] = "infer-shapes,partition,lower-integer,infer-shapes";
@@ -26,11 +26,11 @@ static qgc_module *read_quantized(invocation *call)
     return qgc_module_read(call->context, get_option(call, "-o"));
 }
 
-static qgc_result read_samples(invocation *call, size_t *out)
+static qgc_result read_samples(invocation *call, size_t most, size_t *out)
 {
-    *out = MAX_SAMPLES;
+    *out = most;
     QGC_CHECK(read_size(call, "--limit", out));
-    *out = *out < MAX_SAMPLES ? *out : MAX_SAMPLES;
+    *out = *out < most ? *out : most;
     return QGC_OK;
 }
 
@@ -71,7 +71,7 @@ static qgc_result compare_modules(invocation *call, qgc_module *left, qgc_module
                                    .create_engine = qgc_engine_create,
                                    .progress = bar.is_wanted ? progress_show : NULL,
                                    .user = &bar};
-    QGC_CHECK(read_samples(call, &options.limit));
+    QGC_CHECK(read_samples(call, MAX_SAMPLES, &options.limit));
     qgc_result result =
         qgc_compare(&sides[0], &sides[1], get_option(call, "--data"), &options, &r->values);
     progress_end(&bar);
@@ -84,6 +84,33 @@ static qgc_result compare_values(invocation *call, const report_source *source, 
     qgc_result result = right ? compare_modules(call, left, right, r) : QGC_FAILED;
     qgc_module_destroy(right);
     qgc_module_destroy(left);
+    return result;
+}
+
+/* ---- sensitivity ---- */
+
+static qgc_result measure_sensitivity(invocation *call, const report_source *source,
+                                      quantize_report *r)
+{
+    progress bar;
+    const char *method = get_option(call, "--method");
+    qgc_sens_options options = {.func = get_option(call, "--func"),
+                                .method = method ? method : "mse",
+                                .activations = true,
+                                .weights = true,
+                                .budget = MAX_TRIALS,
+                                .cpu = "native",
+                                .create_engine = qgc_engine_create};
+    QGC_CHECK(read_samples(call, MAX_TRIAL_SAMPLES, &options.limit));
+    qgc_module *module = qgc_module_read(call->context, source->calibrated);
+    progress_begin(call, &bar);
+    options.progress = bar.is_wanted ? progress_show : NULL;
+    options.user = &bar;
+    qgc_result result =
+        module ? qgc_sens(module, get_option(call, "--data"), &options, &r->sensitivity)
+               : QGC_FAILED;
+    progress_end(&bar);
+    qgc_module_destroy(module);
     return result;
 }
 
@@ -101,7 +128,7 @@ static qgc_result time_module(invocation *call, qgc_module *module, const char *
     qgc_module_summarize(module, options.func, &summary);
     if (summary.batch)
         QGC_CHECK(qgc_module_bind(module, summary.batch, 1));
-    QGC_CHECK(read_samples(call, &options.limit));
+    QGC_CHECK(read_samples(call, MAX_SAMPLES, &options.limit));
     QGC_CHECK(qgc_pipeline_run(module, pipeline, &passes));
     QGC_CHECK(qgc_engine_create(module, "native", &engine));
     options.engine = engine;
@@ -147,6 +174,7 @@ static qgc_result measure(invocation *call, const report_source *source, quantiz
     qgc_module_summarize(r->right, get_option(call, "--func"), &r->after);
     QGC_CHECK(measure_accuracy(call, r));
     QGC_CHECK(compare_values(call, source, r));
+    QGC_CHECK(measure_sensitivity(call, source, r));
     QGC_CHECK(measure_time(call, source, r));
     r->diff = qgc_diff_create(r->left, r->right);
     r->explain = explain(call, r->left);
@@ -161,6 +189,7 @@ qgc_result write_report(invocation *call, const report_source *source)
         result = write_output(call, get_option(call, "--report"), report_write_html, &r);
     qgc_explain_destroy(r.explain);
     qgc_diff_destroy(r.diff);
+    qgc_sens_report_free(&r.sensitivity);
     qgc_compare_report_free(&r.values);
     qgc_module_destroy(r.right);
     qgc_module_destroy(r.left);

@@ -10,6 +10,7 @@ typedef struct report_source {
     qgc_str text;
     uint32_t first_line;
     const char *directory;
+    const char *calibrated; /* file of the graph with its statistics, or NULL */
 } report_source;
 
 typedef struct quantize_report {
@@ -18,6 +19,7 @@ typedef struct quantize_report {
     qgc_summary before, after;  /* of them */
     qgc_eval_report accuracy, float_accuracy;
     qgc_compare_report values;
+    qgc_sens_report sensitivity;
     double seconds[2]; /* of machine code for one sample: float, quantized */
     qgc_diff *diff;
     qgc_explain *explain; /* of the float graph */

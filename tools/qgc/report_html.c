@@ -85,6 +85,50 @@ static void put_summary(html *page, const quantize_report *r)
                r->accuracy.samples, r->before.macs / 1e6);
 }
 
+/* ---- sensitivity ---- */
+
+/* Error energy of a trial by that of the worst one: rows come worst first. */
+static double share_of_worst(const qgc_sens_report *s, size_t i)
+{
+    return s->rows[0].mse > 0 ? s->rows[i].mse / s->rows[0].mse : 0;
+}
+
+static void put_trial(html *page, const qgc_sens_report *s, size_t i)
+{
+    const qgc_sens_row *row = &s->rows[i];
+    double agree = percent((double)row->agree, (double)s->samples);
+    html_row(page);
+    html_value(page, row->name);
+    html_write(page, "<td>%s</td><td>%s</td><td>%s</td>", row->is_weight ? "weight" : "activation",
+               row->op, row->dtype);
+    html_number(page, "%.1f", isfinite(row->sqnr) ? row->sqnr : (double)NAN);
+    html_write(page, "<td class=n>%.2f %%</td><td>", agree);
+    html_plot_share(page, HTML_PLAIN, share_of_worst(s, i));
+    html_write(page, "</td>");
+}
+
+static void put_sensitivity(html *page, const quantize_report *r)
+{
+    static const char *const COLUMNS[] = {"value",    "kind",         "op",   "type",
+                                          "#SQNR dB", "#same answer", "error"};
+    const qgc_sens_report *s = &r->sensitivity;
+    if (!s->num_rows)
+        return;
+    html_section(page, "sensitivity", "Sensitivity");
+    html_write(page,
+               "<p>Each value quantized alone, all others in floats, on %zu samples: how far the "
+               "outputs are off. The first ones are worth more bits.</p>\n",
+               s->samples);
+    html_table_begin(page, sizeof COLUMNS / sizeof *COLUMNS, COLUMNS);
+    for (size_t i = 0; i < s->num_rows; i++)
+        put_trial(page, s, i);
+    html_table_end(page);
+    if (s->num_left)
+        html_write(page,
+                   "<p class=note>%zu values whose own error is smallest were not tried.</p>\n",
+                   s->num_left);
+}
+
 /* ---- what becomes of the ops ---- */
 
 static void put_regions(html *page, const quantize_report *r)
@@ -176,6 +220,7 @@ void report_write_html(FILE *out, const void *report)
     put_summary(&page, r);
     comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
     compare_write_sections(&page, &c);
+    put_sensitivity(&page, r);
     put_explanation(&page, r);
     diff_write_sections(&page, r->diff, "What changed", HTML_PLAIN);
     html_end(&page);
