@@ -140,8 +140,7 @@ static qgc_node *rebuild_norm(const candidate *c, uint32_t slot)
         return NULL;
     operands[slot] = given;
     qgc_node *node = make(c, 3, operands);
-    qgc_node_set_attr(node, "axis", *qgc_node_attr(norm, "axis"));
-    qgc_node_set_attr(node, "epsilon", *qgc_node_attr(norm, "epsilon"));
+    memcpy(node->attrs, norm->attrs, qgc_op_num_attrs(qgc_op(c->op)) * sizeof *node->attrs);
     return node;
 }
 
