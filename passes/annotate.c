@@ -6,6 +6,7 @@
 #include "passes/constants.h"
 #include "passes/quant_points.h"
 #include "passes/targets.h"
+#include "runtime/tensor.h"
 
 #include <string.h>
 
@@ -112,6 +113,19 @@ static bool is_inner(const qgc_annotator *a, const qgc_value *value)
     return value->def && qgc_node_extra(value->def, mark) != NULL;
 }
 
+/* The constant of arithmetic with a scalar inside of such a chain. */
+static bool is_inner_scalar(const qgc_annotator *a, const qgc_node *node, uint32_t slot)
+{
+    const qgc_value *value = slot == QGC_RESULT_SLOT ? NULL : node->operands[slot].value;
+    const qgc_tensor *data = value && value->def ? value->def->constant : NULL;
+    if (!data || qgc_tensor_count(data) != 1)
+        return false;
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        if (i != slot && node->operands[i].value && is_inner(a, node->operands[i].value))
+            return true;
+    return false;
+}
+
 /* Ranges are looked for while running only where integers then meet integer weights. */
 static bool has_weight(const qgc_node *node)
 {
@@ -153,7 +167,7 @@ static qgc_rule_decision decide(qgc_annotator *a, qgc_node *node, uint32_t slot,
 {
     qgc_port_site site = site_of(node, slot, data_index);
     qgc_rule_decision decision = decide_site(a, &site, slot);
-    if (is_inner(a, site.value))
+    if (is_inner(a, site.value) || is_inner_scalar(a, node, slot))
         decision.is_float = true;
     return decision;
 }

@@ -1,11 +1,12 @@
 /* Prepares a float graph for annotate. Requires and provides form float.
  *
  * 1. Per-channel affine ops behind an op with weights fold into it (fuse_affine.c).
- * 2. The values inside a chain op-with-weights [+ add] [+ relu | clip | hardswish] are marked: they
- * get no observer, since a kernel computes the chain in one go. Ops stay ops; the mark names the
- * chain's last value: %c = conv2d %x, %w {fuse.into = %r} %r = relu %c Every near-miss is a remark.
- * Does not handle: chains across functions. */
+ * 2. The values inside a chain op-with-weights [+ add] [+ relu | clip | hardswish [+ scalars]] are
+ * marked: they get no observer, since a kernel computes the chain in one go. Ops stay ops; the mark
+ * names the chain's last value: %c = conv2d %x, %w {fuse.into = %r} %r = relu %c Every near-miss is
+ * a remark. Does not handle: chains across functions. */
 #include "passes/fuse.h"
+#include "runtime/tensor.h"
 
 static bool is_op_with_weights(const qgc_node *node)
 {
@@ -107,10 +108,31 @@ static bool add_is_taken(const qgc_node *add, const qgc_node *from, const qgc_pa
     return false;
 }
 
-/* At most: op, add, activation. */
+/* mul, div, add or sub of |x| and a scalar constant, in the shape of |x|. */
+static bool is_scalar_step(const qgc_node *node, const qgc_value *x)
+{
+    if (node->op != QGC_OP_MUL && node->op != QGC_OP_DIV && node->op != QGC_OP_ADD &&
+        node->op != QGC_OP_SUB)
+        return false;
+    const qgc_value *other = qgc_node_operand(node, qgc_node_operand(node, 0) == x);
+    return other->def && other->def->constant && qgc_tensor_count(other->def->constant) == 1 &&
+           node->results[0].type == x->type;
+}
+
+static qgc_node *next_scalar_step(const qgc_node *node)
+{
+    const qgc_value *x = &node->results[0];
+    qgc_node *user = x->num_uses == 1 ? x->first_use->user : NULL;
+    return user && is_scalar_step(user, x) ? user : NULL;
+}
+
+enum { MAX_LINKS = 8 }; /* a view's */
+
+/* At most: op, add, activation. Behind hardswish, which is a function of floats in any case, also
+ * arithmetic with scalars. */
 static bool mark_chain(qgc_node *head, const qgc_pass_env *env)
 {
-    qgc_node *links[3] = {head};
+    qgc_node *links[MAX_LINKS] = {head};
     uint32_t num = 1;
     qgc_node *next = next_in_chain(head, env);
     if (next && next->op == QGC_OP_ADD) {
@@ -121,6 +143,9 @@ static bool mark_chain(qgc_node *head, const qgc_pass_env *env)
     }
     if (next && is_activation(next))
         links[num++] = next;
+    bool is_function = links[num - 1]->op == QGC_OP_HARDSWISH;
+    for (; is_function && num < MAX_LINKS && (next = next_scalar_step(links[num - 1])); num++)
+        links[num] = next;
     bool changed = false;
     for (uint32_t i = 0; i + 1 < num; i++)
         changed |= mark(links[i], &links[num - 1]->results[0], env);
