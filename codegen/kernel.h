@@ -268,6 +268,42 @@ typedef struct qgc_taps_kernel {
     int64_t padded;
 } qgc_taps_kernel;
 
+/* Products of matrices of which both are computed, of bytes, in two steps. The first packs the
+ * columns of w as conv has its weights, once for each matrix; the other is tiles of dot products:
+ *
+ * y[batch][m][n] = epilogue(start[n] - wz * sum over k of (x[m][k] - xz) + sum of x[m][k] *
+ * w[k][n])
+ *
+ * Packed are [matrix][block][step][vector][lane][4] bytes, s8, then [matrix][padded columns]
+ * starts, i32: what the constant list has, less the zero point of x times the column's sum. */
+typedef struct qgc_matmul_kernel {
+    qgc_kernel base; /* units: tiles of rows, of all results; packs: blocks of columns, of all
+                        matrices, the short last ones behind */
+    bool packs;
+    bool flip; /* packs: w is unsigned */
+    int64_t rows, columns, depth;
+    int64_t batches, w_matrices;
+    int32_t dot_zero_point; /* of x as dot products take it */
+    int32_t w_zero_point;   /* of the signed form. Not 0: sums of x's rows are an input, i32 */
+    uint32_t tile_rows;     /* the last tile reaches back over the one before */
+    uint32_t tile_vectors;
+    qgc_epilogue epilogue;
+} qgc_matmul_kernel;
+
+/* Its constants: those of conv without the weights, and of each result the bytes of its x and the
+ * number of its w, i64. */
+enum { QGC_MATMUL_OPERANDS = QGC_CONV_WEIGHTS };
+
+static inline int64_t qgc_matmul_vectors(const qgc_matmul_kernel *k, uint32_t lanes)
+{
+    return (k->columns + lanes - 1) / lanes;
+}
+/* Of one matrix. */
+static inline int64_t qgc_matmul_packed_bytes(const qgc_matmul_kernel *k, uint32_t lanes)
+{
+    return qgc_matmul_vectors(k, lanes) * lanes * ((k->depth + 3) / 4 * 4);
+}
+
 /* What makes one result of a row of elements that lie together, or another row. Floats are folded
  * in 16 lanes, element i in lane i mod 16, as runtime/ref/lanes.h has it; integers modulo 2^bits of
  * the result. */

@@ -16,7 +16,8 @@
 
 typedef struct shape {
     const char *name;
-    int64_t c, h, w, o, kernel, stride, groups; /* h == 0: linear of w rows */
+    int64_t c, h, w, o, kernel, stride, groups; /* h == 0: linear of w rows; with kernel
+                                                      0, groups products of two activations */
 } shape;
 
 static const shape shapes[] = {
@@ -41,6 +42,11 @@ static const shape shapes[] = {
     {"GEMM 1024", 1024, 0, 1024, 1024, 1, 1, 1},
     {"FC 1x2048->1000", 2048, 0, 1, 1000, 1, 1, 1},
     {"GEMV 1x4096x4096", 4096, 0, 1, 4096, 1, 1, 1},
+    {"matmul 128x768x768", 768, 0, 128, 768, 0, 1, 1},
+    {"matmul 12 * 128x64x128", 64, 0, 128, 128, 0, 1, 12},
+    {"matmul 12 * 128x128x64", 128, 0, 128, 64, 0, 1, 12},
+    {"matmul 3 * 49x16x49", 16, 0, 49, 49, 0, 1, 3},
+    {"matmul 3 * 49x49x16", 49, 0, 49, 16, 0, 1, 3},
 };
 
 /* Of this thread alone: the machine may have other things to do. */
@@ -91,15 +97,26 @@ static double peak_macs(void)
 static int64_t macs_of(const shape *s)
 {
     if (!s->h)
-        return s->w * s->c * s->o;
+        return s->w * s->c * s->o * s->groups;
     return s->h / s->stride * (s->w / s->stride) * s->o * (s->c / s->groups) * s->kernel *
            s->kernel;
 }
 
 static void write_layer(const shape *s, char *out, size_t size)
 {
-    long long c = s->c, h = s->h, w = s->w, o = s->o, k = s->kernel;
+    long long c = s->c, h = s->h, w = s->w, o = s->o, k = s->kernel, g = s->groups;
     long long oh = s->h / s->stride, ow = s->w / s->stride, pad = (k - 1) / 2;
+    if (!s->h && !s->kernel) {
+        snprintf(out, size,
+                 "func @f(%%x: u8[%lld,%lld,%lld], %%w: u8[%lld,%lld,%lld]) -> "
+                 "(u8[%lld,%lld,%lld]) {\n"
+                 "  %%acc = int_matmul %%x, %%w {x_zero_point = 3, w_zero_point = 99} : "
+                 "i32[%lld,%lld,%lld]\n"
+                 "  %%y = requantize [%%acc] {multipliers = [0.001]} : u8[%lld,%lld,%lld]\n"
+                 "  return %%y\n}\n",
+                 g, w, c, g, c, o, g, w, o, g, w, o, g, w, o);
+        return;
+    }
     if (!s->h) {
         snprintf(out, size,
                  "func @f(%%x: u8[%lld,%lld]) -> (u8[%lld,%lld]) {\n"

@@ -12,6 +12,7 @@ import sys
 
 import random_floats
 import random_graphs
+import random_matmul
 
 CODES = {"f32": "I", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "bool": "B"}
 
@@ -139,7 +140,7 @@ def main():
     if family == "products":  # chains need fused multiply-add
         levels = [level for level in levels if level != "x86-64"]
     random.seed(seed)
-    choices = {**random_graphs.FAMILIES, **random_floats.FAMILIES}[family]
+    choices = {**random_graphs.FAMILIES, **random_floats.FAMILIES, **random_matmul.FAMILIES}[family]
     graphs = [random.choice(choices)() for _ in range(count)]
     opened = [open_graph(graph, i) for i, graph in enumerate(graphs)]
     with open(f"{prefix}.closed.qir", "w") as out:
