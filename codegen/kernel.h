@@ -181,10 +181,11 @@ typedef struct qgc_pool_kernel {
     qgc_epilogue epilogue;
 } qgc_pool_kernel;
 
-/* Bytes through a table, the kernel's one constant. */
+/* Bytes through a table of bytes or of 16 bits, the kernel's one constant. */
 typedef struct qgc_lookup_kernel {
     qgc_kernel base; /* units: rows */
     int64_t rows_per_image, row_bytes;
+    uint32_t element_bytes; /* of the table and the result */
     qgc_pixels in, out;
 } qgc_lookup_kernel;
 

@@ -1,11 +1,13 @@
-/* Plans lookup with a constant 8-bit table: on NHWC where its operand lies so, else on ROWS. The
+/* Plans lookup with a constant table: on NHWC where its operand lies so, else on ROWS. The
  * table is that of the unsigned forms. */
 #include "codegen/conv.h"
 
-static const uint8_t *make_table(qgc_planner *p, const qgc_tensor *table)
+static const void *make_table(qgc_planner *p, const qgc_tensor *table)
 {
-    uint8_t *out = qgc_planner_constant(p, 256, 1), flip = table->dtype == QGC_DTYPE_I8 ? 0x80 : 0;
-    for (int i = 0; i < 256; i++)
+    size_t bytes = 256 * qgc_dtype_bytes(table->dtype);
+    uint8_t *out = qgc_planner_constant(p, bytes, 1),
+            flip = table->dtype == QGC_DTYPE_I8 ? 0x80 : 0;
+    for (size_t i = 0; i < bytes; i++)
         out[i] = ((const uint8_t *)table->data)[i] ^ flip;
     return out;
 }
@@ -27,7 +29,8 @@ static void use_rows(qgc_planner *p, const qgc_node *node, int64_t num, qgc_look
                      qgc_buffer **buffers)
 {
     buffers[0] = qgc_planner_rows(p, node->operands[0].value);
-    buffers[1] = qgc_planner_new_rows(p, &node->results[0]);
+    const qgc_value *y = &node->results[0];
+    buffers[1] = qgc_is_8bit(y->type->dtype) ? qgc_planner_new_rows(p, y) : qgc_planner_plain(p, y);
     k->rows_per_image = k->base.units = 1;
     k->row_bytes = num;
 }
@@ -42,8 +45,8 @@ const char *qgc_plan_lookup(qgc_planner *p, const qgc_node *node)
     int64_t num;
     if (!table)
         return "its table is not constant";
-    if (!qgc_is_8bit(table->dtype))
-        return "its result has more than 8 bits";
+    if (qgc_dtype_bytes(table->dtype) > 2 || !qgc_is_8bit(q->type->dtype))
+        return "its table is larger";
     if (!qgc_type_num_elements(q->type, &num) || !num)
         return "it is empty";
     qgc_lookup_kernel *k = QGC_NEW(&p->plan->arena, qgc_lookup_kernel);
@@ -52,6 +55,7 @@ const char *qgc_plan_lookup(qgc_planner *p, const qgc_node *node)
         use_nhwc(p, node, k, buffers);
     else
         use_rows(p, node, num, k, buffers);
+    k->element_bytes = (uint32_t)qgc_dtype_bytes(table->dtype);
     k->base.kind = QGC_KERNEL_LOOKUP;
     k->base.num_constants = 1;
     k->base.constants = QGC_NEW(&p->plan->arena, const void *);

@@ -1,4 +1,4 @@
-/* A table of 256 bytes, byte by byte: no level has a gather of bytes. */
+/* A table of 256 entries, byte by byte: no level has a gather of bytes. */
 #include "codegen/llvm/emit.h"
 
 enum { UNROLL = 4 };
@@ -6,14 +6,17 @@ enum { UNROLL = 4 };
 typedef struct lookup {
     qgc_emitter *e;
     LLVMValueRef in, out, table; /* in, out: at the row */
+    LLVMTypeRef element;
+    uint32_t bytes; /* of an element */
 } lookup;
 
 static void emit_byte(lookup *l, LLVMValueRef index)
 {
     qgc_emitter *e = l->e;
     LLVMValueRef q = qgc_emit_load(e, e->i8, qgc_emit_at(e, l->in, index), 1);
-    LLVMValueRef at = qgc_emit_at(e, l->table, LLVMBuildZExt(e->builder, q, e->i64, ""));
-    qgc_emit_store(e, qgc_emit_load(e, e->i8, at, 1), qgc_emit_at(e, l->out, index), 1);
+    q = qgc_emit_mul_const(e, LLVMBuildZExt(e->builder, q, e->i64, ""), l->bytes);
+    LLVMValueRef y = qgc_emit_load(e, l->element, qgc_emit_at(e, l->table, q), l->bytes);
+    qgc_emit_store(e, y, qgc_emit_at(e, l->out, qgc_emit_mul_const(e, index, l->bytes)), l->bytes);
 }
 
 static void emit_row(lookup *l, int64_t bytes)
@@ -47,7 +50,10 @@ void qgc_emit_lookup(qgc_emitter *e, const qgc_kernel *kernel)
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     const qgc_lookup_kernel *k = (const qgc_lookup_kernel *)kernel;
     LLVMValueRef in = qgc_emit_argument(e, args.in, 0), out = qgc_emit_argument(e, args.out, 0);
-    lookup l = {.e = e, .table = qgc_emit_argument(e, args.constants, 0)};
+    lookup l = {.e = e,
+                .table = qgc_emit_argument(e, args.constants, 0),
+                .element = k->element_bytes == 2 ? e->i16 : e->i8,
+                .bytes = k->element_bytes};
     qgc_loop rows = {0};
     qgc_loop_begin(e, &rows, args.begin, args.end, 1);
     l.in = emit_address(e, k, &k->in, in, rows.index);

@@ -50,7 +50,7 @@ def sum_of(op, y, attrs):
 
 
 def lookup(d):
-    return case([const("x", d, (4, 6)), const("t", d, (256,))], "lookup %x, %t", typed(d, (4, 6)))
+    return case([const("x", "u8", (4, 6)), const("t", d, (256,))], "lookup %x, %t", typed(d, (4, 6)))
 
 
 def unary(op, y=(1, 8, 4, 6), attrs=""):
@@ -73,7 +73,7 @@ def indexed(op, indices, y):
     return lambda d: case([const("c", d, (1, 8, 4, 6)), f"  %x = identity %c : {typed(d, (1, 8, 4, 6))}", indices], op, typed(d, y))
 
 
-ALL, FLOAT, BYTES = [*INTS, "f32"], ["f32"], ["u8", "i8"]
+ALL, FLOAT = [*INTS, "f32"], ["f32"]
 ROWS = [
     ("int_conv1d", INTS, product("int_conv1d", (1, 8, 9), (4, 8, 3), (1, 4, 7))),
     ("int_conv2d", INTS, product("int_conv2d", (1, 8, 9, 9), (4, 8, 3, 3), (1, 4, 7, 7))),
@@ -90,7 +90,7 @@ ROWS = [
     ("int_sum", INTS, sum_of("int_sum", (1, 8), "axes = [2,3], keepdims = false")),
     ("int_sum_pool", INTS, sum_of("int_sum_pool", (1, 8, 2, 3), "kernel = [2,2], stride = [2,2]")),
     ("requantize", INTS, requantize),
-    ("lookup", BYTES, lookup),
+    ("lookup", INTS, lookup),
     ("quantize", INTS, to_int),
     ("dequantize", INTS, to_float),
     ("identity", ALL, mover("identity %x", (1, 8, 4, 6))),
