@@ -147,7 +147,8 @@ static const qgc_tensor *constant_of(const qgc_value *value)
     return value && value->def ? value->def->constant : NULL;
 }
 
-qgc_result qgc_node_infer(qgc_node *node, const qgc_type **results, bool quiet)
+static qgc_result infer_node(const qgc_node *node, const qgc_type **results, bool quiet,
+                             bool *asks_unknown)
 {
     qgc_module *module = node->func->module;
     qgc_arena *arena = &module->arena;
@@ -168,10 +169,54 @@ qgc_result qgc_node_infer(qgc_node *node, const qgc_type **results, bool quiet)
                     .values = values,
                     .results = results,
                     .arena = arena,
+                    .asks_unknown = asks_unknown,
                     .quiet = quiet};
     qgc_result result = qgc_check_operand_types(&in);
     if (result == QGC_OK)
         result = in.op->infer(&in);
     qgc_arena_reset(arena, mark);
     return result;
+}
+
+qgc_result qgc_node_infer(qgc_node *node, const qgc_type **results, bool quiet)
+{
+    return infer_node(node, results, quiet, NULL);
+}
+
+bool qgc_node_needs_contents(const qgc_node *node)
+{
+    bool asks = false;
+    qgc_arena scratch = {0};
+    const qgc_type **types = QGC_NEW_ARRAY(&scratch, const qgc_type *, node->num_results);
+    qgc_result result = infer_node(node, types, true, &asks);
+    qgc_arena_destroy(&scratch);
+    return asks || result != QGC_OK;
+}
+
+const qgc_type *qgc_type_refine(qgc_types *types, const qgc_type *inferred, const qgc_type *written)
+{
+    qgc_dim dims[QGC_MAX_RANK];
+    if (!written || !qgc_type_compatible(inferred, written))
+        return inferred;
+    for (uint32_t i = 0; i < inferred->rank; i++) {
+        bool is_unknown = qgc_dim_is_unknown(inferred->dims[i]);
+        dims[i] = is_unknown ? written->dims[i] : inferred->dims[i];
+    }
+    return qgc_type_get(types, inferred->dtype, inferred->rank, dims);
+}
+
+qgc_result qgc_node_refine(qgc_node *node, qgc_arena *scratch, bool *out_changed)
+{
+    qgc_types *types = &node->func->module->context->types;
+    const qgc_type **inferred = QGC_NEW_ARRAY(scratch, const qgc_type *, node->num_results);
+    *out_changed = false;
+    QGC_TRY(qgc_node_infer(node, inferred, false));
+    for (uint32_t i = 0; i < node->num_results; i++) {
+        qgc_value *value = &node->results[i];
+        const qgc_type *type =
+            inferred[i] ? qgc_type_refine(types, inferred[i], value->type) : value->type;
+        *out_changed |= type != value->type;
+        value->type = type;
+    }
+    return QGC_OK;
 }

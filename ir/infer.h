@@ -17,7 +17,8 @@ typedef struct qgc_infer {
     qgc_arena *arena;                /* scratch for messages and lists */
     qgc_dim_lookup *lookup;          /* values of symbols in attributes, or NULL */
     void *lookup_user;
-    bool quiet; /* report nothing, only fail */
+    bool *asks_unknown; /* set where the hook asks for contents that are not known; or NULL */
+    bool quiet;         /* report nothing, only fail */
 } qgc_infer;
 
 /* (C|rule|) of the op does not hold: reports with the rule's text. Always QGC_FAILED. */
@@ -41,7 +42,10 @@ static inline const qgc_type *qgc_in(const qgc_infer *in, uint32_t index)
 }
 static inline const qgc_tensor *qgc_in_value(const qgc_infer *in, uint32_t index)
 {
-    return index < in->num_operands ? in->values[index] : NULL;
+    const qgc_tensor *value = index < in->num_operands ? in->values[index] : NULL;
+    if (in->asks_unknown && !value && qgc_in(in, index))
+        *in->asks_unknown = true;
+    return value;
 }
 
 /* List of |num| integers; an absent one is the default repeated. A list of another length violates
@@ -78,6 +82,15 @@ static inline const qgc_type *qgc_in_type(const qgc_infer *in, qgc_dtype dtype, 
 
 /* Runs the hook on a node of a graph (operand types, constants) into |results|. */
 qgc_result qgc_node_infer(qgc_node *node, const qgc_type **results, bool quiet);
+/* Whether the hook looks at contents of operands that no constant gives: a run has to call it
+ * again. */
+bool qgc_node_needs_contents(const qgc_node *node);
+
+/* Infers, and gives the results the types found, with what they had where those are unknown. */
+qgc_result qgc_node_refine(qgc_node *node, qgc_arena *scratch, bool *out_changed);
+/* |inferred|, with what |written| (or NULL) knows where it has '?'. */
+const qgc_type *qgc_type_refine(qgc_types *types, const qgc_type *inferred,
+                                const qgc_type *written);
 
 /* Generic row checks with actual types: arity, element types, attribute kinds. */
 qgc_result qgc_check_operand_types(qgc_infer *in);

@@ -96,24 +96,42 @@ static qgc_result inline_call(inliner *in, qgc_node *call)
     return result;
 }
 
-qgc_result qgc_func_inline(qgc_func *func)
+static bool is_kept(const qgc_node *node, bool (*keeps)(const qgc_func *callee))
+{
+    if (node->op == QGC_OP_LOOP)
+        return true;
+    return keeps(qgc_module_find_func(node->func->module, node->attrs[0].name));
+}
+
+static qgc_result inline_all(qgc_func *func, bool (*keeps)(const qgc_func *callee))
 {
     inliner in = {.func = func};
     qgc_node *node = func->first;
     while (node) {
+        bool calls = node->op == QGC_OP_CALL || node->op == QGC_OP_LOOP;
+        if (!calls || (keeps && is_kept(node, keeps))) {
+            node = node->next;
+            continue;
+        }
         if (node->op == QGC_OP_LOOP)
             return qgc_report(&func->module->context->diag, node->loc, QGC_D_NOT_COMPILED,
                               "@%s cannot be put in place: its number of turns is known at run "
                               "time only",
                               node->attrs[0].name->data);
-        if (node->op != QGC_OP_CALL) {
-            node = node->next;
-            continue;
-        }
         /* What came in place of the call may call, too. */
         qgc_node *previous = node->previous;
         QGC_TRY(inline_call(&in, node));
         node = previous ? previous->next : func->first;
     }
     return QGC_OK;
+}
+
+qgc_result qgc_func_inline(qgc_func *func)
+{
+    return inline_all(func, NULL);
+}
+
+qgc_result qgc_func_inline_except(qgc_func *func, bool (*keeps)(const qgc_func *callee))
+{
+    return inline_all(func, keeps);
 }

@@ -9,5 +9,7 @@
  * number of turns is known at run time only; bodies that grow beyond QGC_INLINE_MAX_NODES. */
 enum { QGC_INLINE_MAX_NODES = 1 << 20 };
 qgc_result qgc_func_inline(qgc_func *func);
+/* The same, but loops stay, and calls of functions that |keeps|. */
+qgc_result qgc_func_inline_except(qgc_func *func, bool (*keeps)(const qgc_func *callee));
 
 #endif

@@ -7,7 +7,7 @@ static const qgc_type *optional(qgc_infer *in, uint32_t row, const qgc_tensor **
 {
     uint32_t begin;
     qgc_node_operand_range(in->node, row, &begin);
-    *out_value = in->values[begin];
+    *out_value = qgc_in_value(in, begin);
     return in->operands[begin];
 }
 

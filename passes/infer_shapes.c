@@ -1,37 +1,15 @@
 /* Shape inference over the whole module. Requires nothing, keeps the form.
  * Callees come first where the text has them first; a second sweep settles the rest.
  * Does not handle: parameter types of called functions (they are declarations). */
+#include "ir/infer.h"
 #include "passes/pass.h"
-
-/* |inferred|, with what |written| knows where it has '?'. */
-static const qgc_type *refine(qgc_types *types, const qgc_type *inferred, const qgc_type *written)
-{
-    qgc_dim dims[QGC_MAX_RANK];
-    if (!written || !qgc_type_compatible(inferred, written))
-        return inferred;
-    for (uint32_t i = 0; i < inferred->rank; i++) {
-        bool is_unknown = qgc_dim_is_unknown(inferred->dims[i]);
-        dims[i] = is_unknown ? written->dims[i] : inferred->dims[i];
-    }
-    return qgc_type_get(types, inferred->dtype, inferred->rank, dims);
-}
 
 static qgc_pass_status run_node(qgc_node *node, const qgc_pass_env *env)
 {
-    qgc_pass_status status = QGC_PASS_UNCHANGED;
-    const qgc_type **types = QGC_NEW_ARRAY(env->scratch, const qgc_type *, node->num_results);
-    if (qgc_node_infer(node, types, false) != QGC_OK)
+    bool changed;
+    if (qgc_node_refine(node, env->scratch, &changed) != QGC_OK)
         return QGC_PASS_FAILED;
-    for (uint32_t i = 0; i < node->num_results; i++) {
-        qgc_value *value = &node->results[i];
-        const qgc_type *type =
-            types[i] ? refine(&env->context->types, types[i], value->type) : value->type;
-        if (type == value->type)
-            continue;
-        value->type = type;
-        status = QGC_PASS_CHANGED;
-    }
-    return status;
+    return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }
 
 /* Declared results take the types of what is returned. */
@@ -40,7 +18,7 @@ static bool update_results(qgc_types *types, qgc_func *func)
     bool changed = false;
     for (uint32_t i = 0; i < func->num_results; i++) {
         const qgc_type *type =
-            refine(types, func->last->operands[i].value->type, func->result_types[i]);
+            qgc_type_refine(types, func->last->operands[i].value->type, func->result_types[i]);
         changed |= type != func->result_types[i];
         func->result_types[i] = type;
     }
