@@ -187,15 +187,14 @@ static qgc_result verify_region(verifier *v, const qgc_foreign *f, const qgc_fun
     return result;
 }
 
-/* A qgc_execute: |func| is of the reference. */
-static bool execute(void *user, const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
-                    qgc_result *out_result)
+/* A qgc_execute: the function is of the reference. */
+static bool execute(void *user, const qgc_execution *x, qgc_result *out_result)
 {
     verifier *v = user;
-    const qgc_foreign *f = qgc_map_get(&v->by_name, func->name);
+    const qgc_foreign *f = qgc_map_get(&v->by_name, x->func->name);
     if (!f)
         return false;
-    *out_result = verify_region(v, f, func, inputs, outputs);
+    *out_result = verify_region(v, f, x->func, x->inputs, x->outputs);
     return true;
 }
 

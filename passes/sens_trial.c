@@ -196,13 +196,12 @@ void qgc_trials_outline(qgc_trials *t)
 
 /* ---- running ---- */
 
-static bool execute(void *user, const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
-                    qgc_result *out_result)
+static bool execute(void *user, const qgc_execution *x, qgc_result *out_result)
 {
     const qgc_trials *t = user;
-    if (!t->engine || (t->current && qgc_map_get(&t->current->funcs, func)))
+    if (!t->engine || (t->current && qgc_map_get(&t->current->funcs, x->func)))
         return false;
-    return t->engine->execute(t->engine->user, func, inputs, outputs, out_result);
+    return t->engine->execute(t->engine->user, x, out_result);
 }
 
 static void watch(void *user, const qgc_node *call, const qgc_value *value,

@@ -1,6 +1,7 @@
 #include "runtime/interp.h"
 
 #include "ir/infer.h"
+#include "runtime/fp_mode.h"
 #include "runtime/ref/ref.h"
 
 #include <string.h>
@@ -91,13 +92,18 @@ static qgc_result check_inputs(frame *f, const qgc_tensor *inputs)
 
 /* ---- values ---- */
 
+static bool is_watched(const qgc_interp_options *options, const qgc_value *value)
+{
+    return !options->watches_observers || (value->def && value->def->op == QGC_OP_OBSERVE);
+}
+
 static void define(frame *f, const qgc_value *value, qgc_tensor tensor, bool owned)
 {
     slot *s = QGC_NEW(&f->arena, slot);
     *s = (slot){tensor, owned, value->num_uses};
     *qgc_map_at(&f->slots, value) = s;
     qgc_vec_push(&f->arena, &f->all, s);
-    if (f->options && f->options->watch)
+    if (f->options && f->options->watch && is_watched(f->options, value))
         f->options->watch(f->options->user, f->call, value, &s->tensor);
     if (owned && !s->uses_left)
         qgc_tensor_destroy(&s->tensor);
@@ -193,10 +199,10 @@ static qgc_result run_func(const qgc_func *func, const qgc_tensor *inputs, qgc_t
                            qgc_bindings *bindings, const qgc_interp_options *options,
                            const qgc_node *call);
 
-static qgc_result run_call(frame *f, const qgc_node *node, qgc_tensor *results)
+static qgc_result run_call(frame *f, const qgc_node *node, const qgc_tensor *const *operands,
+                           qgc_tensor *results)
 {
     const qgc_func *callee = qgc_module_find_func(f->func->module, node->attrs[0].name);
-    const qgc_tensor **operands = gather(f, node);
     qgc_tensor *args = QGC_NEW_ARRAY(&f->scratch, qgc_tensor, node->num_operands);
     for (uint32_t i = 0; i < node->num_operands; i++) {
         QGC_ASSERT(operands[i], "the verifier refuses a call with an absent operand");
@@ -206,10 +212,10 @@ static qgc_result run_call(frame *f, const qgc_node *node, qgc_tensor *results)
 }
 
 /* The carried values: the first round borrows the operands, later ones own what the body gave. */
-static qgc_result run_loop(frame *f, const qgc_node *node, qgc_tensor *results)
+static qgc_result run_loop(frame *f, const qgc_node *node, const qgc_tensor *const *operands,
+                           qgc_tensor *results)
 {
     const qgc_func *body = qgc_module_find_func(f->func->module, node->attrs[0].name);
-    const qgc_tensor **operands = gather(f, node);
     int64_t count = qgc_get_int(operands[0], 0);
     uint32_t num = node->num_results;
     if (count < 0)
@@ -288,9 +294,9 @@ static qgc_result run_node(frame *f, const qgc_node *node)
                           node->results[0].name->data);
     qgc_tensor *results = QGC_NEW_ARRAY(&f->scratch, qgc_tensor, node->num_results);
     if (node->op == QGC_OP_CALL)
-        QGC_TRY(run_call(f, node, results));
+        QGC_TRY(run_call(f, node, gather(f, node), results));
     else if (node->op == QGC_OP_LOOP)
-        QGC_TRY(run_loop(f, node, results));
+        QGC_TRY(run_loop(f, node, gather(f, node), results));
     else
         QGC_TRY(compute(node, gather(f, node), f->bindings, &f->scratch, results));
     QGC_TRY(check_results(f, node, results));
@@ -342,8 +348,9 @@ static qgc_result run_func(const qgc_func *func, const qgc_tensor *inputs, qgc_t
                            const qgc_node *call)
 {
     const qgc_engine *engine = options ? options->engine : NULL;
+    qgc_execution execution = {func, call, inputs, outputs, options};
     qgc_result executed;
-    if (engine && engine->execute(engine->user, func, inputs, outputs, &executed))
+    if (engine && engine->execute(engine->user, &execution, &executed))
         return executed;
     frame f = {.func = func,
                .context = func->module->context,
@@ -365,7 +372,25 @@ qgc_result qgc_interp_run(const qgc_func *func, const qgc_tensor *inputs, qgc_te
 {
     qgc_arena arena = {0};
     qgc_bindings bindings = {.arena = &arena};
+    qgc_fp_mode mode = qgc_fp_enter();
     qgc_result result = run_func(func, inputs, outputs, &bindings, options, NULL);
+    qgc_fp_leave(mode);
+    qgc_arena_destroy(&arena);
+    return result;
+}
+
+qgc_result qgc_interp_call(const qgc_node *node, const qgc_tensor *const *operands,
+                           qgc_tensor *results, const qgc_interp_options *options)
+{
+    qgc_arena arena = {0};
+    qgc_bindings bindings = {.arena = &arena};
+    frame f = {.func = node->func,
+               .context = node->func->module->context,
+               .bindings = &bindings,
+               .options = options};
+    qgc_result result = node->op == QGC_OP_CALL ? run_call(&f, node, operands, results)
+                                                : run_loop(&f, node, operands, results);
+    qgc_arena_destroy(&f.scratch);
     qgc_arena_destroy(&arena);
     return result;
 }
@@ -374,7 +399,9 @@ qgc_result qgc_interp_node(const qgc_node *node, const qgc_tensor *const *operan
                            qgc_tensor *results)
 {
     qgc_arena scratch = {0};
+    qgc_fp_mode mode = qgc_fp_enter();
     qgc_result result = compute(node, operands, NULL, &scratch, results);
+    qgc_fp_leave(mode);
     qgc_arena_destroy(&scratch);
     return result;
 }

@@ -12,10 +12,18 @@
 typedef void qgc_watch(void *user, const qgc_node *call, const qgc_value *value,
                        const qgc_tensor *tensor);
 
-/* Executes |func| itself: true, with outputs made and *out_result set, or false: the interpreter
- * goes on. */
-typedef bool qgc_execute(void *user, const qgc_func *func, const qgc_tensor *inputs,
-                         qgc_tensor *outputs, qgc_result *out_result);
+/* One run of a function. */
+typedef struct qgc_execution {
+    const qgc_func *func;
+    const qgc_node *call;     /* that leads here; NULL in the entry function */
+    const qgc_tensor *inputs; /* one per parameter, borrowed */
+    qgc_tensor *outputs;      /* to be made: one per result */
+    const struct qgc_interp_options *options;
+} qgc_execution;
+
+/* Executes it itself: true, with outputs made and *out_result set, or false: the interpreter goes
+ * on. */
+typedef bool qgc_execute(void *user, const qgc_execution *execution, qgc_result *out_result);
 struct qgc_engine {
     qgc_execute *execute;
     void *user;
@@ -30,7 +38,9 @@ typedef bool qgc_substitute(void *user, const qgc_node *node, const qgc_tensor *
 typedef struct qgc_interp_options {
     const struct qgc_engine *engine; /* asked before each function, or NULL */
     qgc_watch *watch;                /* or NULL */
-    qgc_substitute *substitute;      /* or NULL */
+    bool watches_observers; /* |watch| is called for the results of `observe` only, by engines too;
+                               else engines leave it what they do not execute whole */
+    qgc_substitute *substitute; /* or NULL */
     void *user;
 } qgc_interp_options;
 
@@ -48,6 +58,11 @@ bool qgc_bindings_lookup(void *user, qgc_name symbol, int64_t *out);
  * failure, which is reported. */
 qgc_result qgc_interp_run(const qgc_func *func, const qgc_tensor *inputs, qgc_tensor *outputs,
                           const qgc_interp_options *options);
+
+/* Executes a node that calls (call, loop) on actual tensors, flat, one per operand. |results|:
+ * owned by the caller on success. */
+qgc_result qgc_interp_call(const qgc_node *node, const qgc_tensor *const *operands,
+                           qgc_tensor *results, const qgc_interp_options *options);
 
 /* Evaluates one node on constant operands (all of them known): for const-fold. */
 qgc_result qgc_interp_node(const qgc_node *node, const qgc_tensor *const *operands,
