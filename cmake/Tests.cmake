@@ -30,6 +30,10 @@ function(qgc_unit_test source)
         WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     set_tests_properties(unit-${name} PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT "LOCPATH=${qgc_test_locales}")
+    if(name STREQUAL engine-threads) # counts allocations
+        target_link_options(unit-${name} PRIVATE
+            -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc)
+    endif()
     if(name MATCHES thread)
         set_property(TEST unit-${name} APPEND PROPERTY LABELS threads)
         add_dependencies(unit-threaded unit-${name})

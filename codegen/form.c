@@ -130,33 +130,55 @@ void qgc_fill_border(const qgc_buffer *b, uint8_t *data)
     }
 }
 
+/* Rows of images where one form has its channels last, else blocks of bytes. */
+enum { FLAT_BLOCK = 16384 };
+
+static bool is_flat(const qgc_buffer *from, const qgc_buffer *to)
+{
+    return from->form != QGC_BUFFER_NHWC && to->form != QGC_BUFFER_NHWC;
+}
+
+int64_t qgc_form_units(const qgc_buffer *from, const qgc_buffer *to)
+{
+    int64_t shape[4];
+    if (is_flat(from, to))
+        return ((int64_t)to->bytes + FLAT_BLOCK - 1) / FLAT_BLOCK;
+    qgc_nchw_shape(from->value->type, shape);
+    return shape[0] * shape[2];
+}
+
+static void change_flat(const uint8_t *from, uint8_t *to, size_t bytes, uint8_t flip, int64_t begin,
+                        int64_t end)
+{
+    size_t first = (size_t)begin * FLAT_BLOCK, last = (size_t)end * FLAT_BLOCK;
+    copy_flat(from + first, to + first, (last < bytes ? last : bytes) - first, flip);
+}
+
 void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
-                     uint8_t *to_data)
+                     uint8_t *to_data, int64_t begin, int64_t end)
 {
     const qgc_type *type = from->value->type;
     uint8_t flip = sign_flip(from, to);
-    if (from->form != QGC_BUFFER_NHWC && to->form != QGC_BUFFER_NHWC) {
-        copy_flat(from_data, to_data, to->bytes, flip);
+    if (is_flat(from, to)) {
+        change_flat(from_data, to_data, to->bytes, flip, begin, end);
         return;
     }
     int64_t shape[4];
     size_t size = qgc_dtype_bytes(type->dtype);
     qgc_nchw_shape(type, shape);
     layout f = get_layout(from, shape, (int64_t)size), t = get_layout(to, shape, (int64_t)size);
-    if (to->form == QGC_BUFFER_NHWC)
+    if (to->form == QGC_BUFFER_NHWC && !begin)
         qgc_fill_border(to, to_data);
     int64_t height = shape[2], width = shape[3];
-    if (f.h == width * f.w && t.h == width * t.w) { /* no borders: one long row */
-        width *= height;
-        height = width ? 1 : 0;
+    bool is_long = f.h == width * f.w && t.h == width * t.w; /* no borders: one long row */
+    for (int64_t at = begin, rows; at < end; at += rows) {
+        int64_t n = at / height, y = at % height, left = height - y;
+        rows = !is_long ? 1 : left < end - at ? left : end - at;
+        const uint8_t *source = from_data + f.first + n * f.n + y * f.h;
+        uint8_t *target = to_data + t.first + n * t.n + y * t.h;
+        if (size == 1)
+            copy_row(source, &f, target, &t, shape[1], width * rows, flip);
+        else
+            copy_wide_row(source, &f, target, &t, shape[1], width * rows, size);
     }
-    for (int64_t n = 0; n < shape[0]; n++)
-        for (int64_t y = 0; y < height; y++) {
-            const uint8_t *source = from_data + f.first + n * f.n + y * f.h;
-            uint8_t *target = to_data + t.first + n * t.n + y * t.h;
-            if (size == 1)
-                copy_row(source, &f, target, &t, shape[1], width, flip);
-            else
-                copy_wide_row(source, &f, target, &t, shape[1], width, size);
-        }
 }

@@ -4,6 +4,7 @@
 
 #include "codegen/planner.h"
 #include "codegen/product.h"
+#include "ir/infer.h"
 
 #include <string.h>
 
@@ -228,6 +229,7 @@ static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why)
     step->node = node;
     step->inputs = inputs;
     step->why = why;
+    step->is_checked = qgc_node_needs_contents(node);
     for (uint32_t i = 0; i < node->num_results; i++)
         step->outputs[i] = qgc_planner_plain(p, &node->results[i]);
 }
@@ -343,17 +345,34 @@ static bool plan_alias(qgc_planner *p, const qgc_node *node)
     return true;
 }
 
+/* An observer that nothing reads: a step for who watches. */
+static bool plan_observer(qgc_planner *p, const qgc_node *node)
+{
+    if (node->op != QGC_OP_OBSERVE || node->results[0].num_uses)
+        return false;
+    qgc_buffer *observed = qgc_planner_plain(p, node->operands[0].value);
+    qgc_step *step = qgc_planner_add_step(p, QGC_STEP_REF, 1, 0);
+    step->node = node;
+    step->inputs[0] = observed;
+    step->why = "";
+    return true;
+}
+
 static void plan_node(qgc_planner *p, const qgc_node *node)
 {
     if (qgc_op(node->op)->traits & (QGC_TRAIT_CONSTANT | QGC_TRAIT_TERMINATOR))
         return;
     if (qgc_map_get(&p->done, node))
         return;
+    if (p->target->refused && qgc_map_get(p->target->refused, node)) {
+        plan_ref(p, node, "LLVM refused the kernel");
+        return;
+    }
     if (is_put_off(node)) {
         *qgc_map_at(&p->put_off, node) = (void *)(uintptr_t)node;
         return;
     }
-    if (plan_alias(p, node))
+    if (plan_alias(p, node) || plan_observer(p, node))
         return;
     const char *why = plan_kernel(p, node);
     if (why)
@@ -394,6 +413,7 @@ static void plan_body(qgc_planner *p)
     for (uint32_t i = 0; i < func->num_results; i++)
         p->plan->results[i] = qgc_planner_plain(p, func->last->operands[i].value);
     qgc_plan_place(p->plan);
+    qgc_plan_share(p->plan, p->target);
 }
 
 qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)

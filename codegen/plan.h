@@ -52,6 +52,9 @@ typedef struct qgc_step {
     qgc_buffer **outputs;
     const qgc_kernel *kernel; /* KERNEL */
     const char *note;         /* KERNEL: its parameters, for the printed plan */
+    int64_t units;            /* of work, which threads share; 1: one thread does it all */
+    uint32_t parts;           /* that they share it in: units [i * units / parts, (i + 1) * ...) */
+    bool is_checked;          /* REF: rules about what operands hold are checked at run time */
     const char *why;          /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;
 
@@ -74,11 +77,15 @@ typedef struct qgc_plan {
 
 /* [N, C, H, W] of a type of rank 3 (H is 1) or 4. */
 void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape);
+/* Units of a step that changes a form. In codegen/form.c. */
+int64_t qgc_form_units(const qgc_buffer *from, const qgc_buffer *to);
 
 /* What the planner has to know of the machine. */
 typedef struct qgc_plan_target {
     uint32_t lanes, registers; /* as qgc_level */
     bool has_fma;
+    uint32_t threads;       /* that share a step's work; 0: 1 */
+    const qgc_map *refused; /* nodes that no generated kernel may take; NULL: none */
     bool has_signed_dot; /* raw dot products take activations less 128, and so their zero points */
 } qgc_plan_target;
 

@@ -108,14 +108,25 @@ static void add_step(qgc_planner *p, const qgc_node *node, qgc_chain_kernel *k,
 
 /* ---- linear, matmul: |rows| of |depth| elements each ---- */
 
-static void set_rows(qgc_chain_kernel *k, int64_t rows, int64_t depth)
+/* Into how many units, of whole tiles at least: so that each thread gets one. */
+static int64_t split_rows(const qgc_planner *p, int64_t images, int64_t rows)
+{
+    enum { LEAST = 8 };
+    int64_t threads = p->target->threads;
+    for (int64_t units = threads; images < threads && units * LEAST <= rows; units++)
+        if (rows % units == 0)
+            return units;
+    return 1;
+}
+
+static void set_rows(const qgc_planner *p, qgc_chain_kernel *k, int64_t rows, int64_t depth)
 {
     int64_t in = depth * (int64_t)sizeof(float), out = k->out_c * (int64_t)sizeof(float);
-    k->out_h = 1;
-    k->out_w = k->inner_last = rows;
+    k->out_h = split_rows(p, k->images, rows);
+    k->out_w = k->inner_last = rows / k->out_h;
     k->channels = depth;
-    k->in = (qgc_pixels){0, rows * in, rows * in, in};
-    k->out = (qgc_pixels){0, rows * out, rows * out, out};
+    k->in = (qgc_pixels){0, rows * in, k->out_w * in, in};
+    k->out = (qgc_pixels){0, rows * out, k->out_w * out, out};
 }
 
 static const char *plan_linear(qgc_planner *p, const qgc_node *node)
@@ -129,7 +140,7 @@ static const char *plan_linear(qgc_planner *p, const qgc_node *node)
         return "it is too large";
     k->images = 1;
     k->out_c = w->shape[0];
-    set_rows(k, num / w->shape[1], w->shape[1]);
+    set_rows(p, k, num / w->shape[1], w->shape[1]);
     pack_weights(p, w, k);
     qgc_buffer *in = qgc_planner_plain(p, node->operands[X].value);
     add_step(p, node, k, &in, qgc_planner_plain(p, &node->results[0]));
@@ -161,7 +172,7 @@ static const char *plan_matmul(qgc_planner *p, const qgc_node *node)
     k->out_c = b->dims[b->rank - 1].value;
     bool is_one = num_b == 1; /* all rows meet the same matrix */
     k->images = is_one ? 1 : num_b;
-    set_rows(k, is_one ? rows * num_a : rows, depth);
+    set_rows(p, k, is_one ? rows * num_a : rows, depth);
     if (num_a == 1)
         k->in.image = 0;
     k->w_is_input = true;

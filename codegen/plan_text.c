@@ -51,6 +51,8 @@ static void print_step(const qgc_step *step, qgc_text *out)
     print_buffers(step->inputs, step->num_inputs, out);
     if (step->note)
         qgc_text_printf(out, " {%s}", step->note);
+    if (step->parts > 1)
+        qgc_text_printf(out, " in %u parts of %lld units", step->parts, (long long)step->units);
     if (step->why && step->why[0])
         qgc_text_printf(out, "  // %s", step->why);
     qgc_text_putc(out, '\n');

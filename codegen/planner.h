@@ -58,6 +58,8 @@ void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size);
 /* Gives the buffers their places in the arena, once all steps are there. */
 enum { QGC_VECTOR_BYTES = 64 };
 void qgc_plan_place(qgc_plan *plan);
+/* Divides the steps' work among the target's threads. */
+void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target);
 
 /* Planners: NULL, or why not. */
 #define QGC_KERNEL(id, name, planner, emitter)                                                     \

@@ -1,70 +1,209 @@
 #include "codegen/region.h"
 
 #include "codegen/llvm/jit.h"
+#include "runtime/fp_mode.h"
 #include "runtime/ref/ref.h"
 
 #include <string.h>
 
+/* A step with the addresses that it works on. */
+typedef struct bound_step {
+    qgc_kernel_fn *kernel; /* NULL where it is not generated */
+    const void **in;
+    void **out;
+} bound_step;
+
 struct qgc_region {
     qgc_plan *plan;
-    qgc_jit *jit;
-    qgc_kernel_fn **kernels; /* one per step; NULL where it is not generated */
-    qgc_tensor memory;       /* the plan's arena */
+    qgc_jit *jit; /* NULL where no step is generated */
+    qgc_pool *pool;
+    bound_step *steps;
+    qgc_tensor memory; /* the plan's arena */
 };
+
+/* A region while it runs. */
+typedef struct run {
+    qgc_region *region;
+    const qgc_interp_options *options; /* or NULL */
+    const qgc_node *call;
+    const qgc_map *originals; /* or NULL: nobody watches */
+} run;
 
 static qgc_context *context_of(const qgc_region *region)
 {
     return region->plan->func->module->context;
 }
 
+static uint8_t *data_of(const qgc_region *region, const qgc_buffer *buffer)
+{
+    if (buffer->data)
+        return (uint8_t *)(uintptr_t)buffer->data; /* constants are only read */
+    return (uint8_t *)region->memory.data + buffer->offset;
+}
+
 /* ---- compiling ---- */
 
-static qgc_result find_all(qgc_region *region)
+typedef struct compilation {
+    const qgc_func *func;
+    const qgc_region_options *options;
+    qgc_diag *diag;
+    qgc_arena arena;
+    qgc_map refused; /* nodes whose kernels LLVM does not take */
+} compilation;
+
+static bool has_kernels(const qgc_plan *plan)
 {
-    const qgc_plan *plan = region->plan;
-    for (size_t i = 0; i < plan->steps.size; i++) {
-        const qgc_kernel *kernel = plan->steps.data[i]->kernel;
-        void *address = kernel ? qgc_jit_find(region->jit, kernel->name) : NULL;
-        if (kernel && !address)
+    for (size_t i = 0; i < plan->steps.size; i++)
+        if (plan->steps.data[i]->kernel)
+            return true;
+    return false;
+}
+
+static qgc_result bind_step(qgc_region *region, size_t index)
+{
+    const qgc_step *step = region->plan->steps.data[index];
+    bound_step *bound = &region->steps[index];
+    qgc_arena *arena = &region->plan->arena;
+    bound->in = QGC_NEW_ARRAY(arena, const void *, step->num_inputs);
+    bound->out = QGC_NEW_ARRAY(arena, void *, step->num_outputs);
+    for (uint32_t i = 0; i < step->num_inputs; i++)
+        bound->in[i] = step->inputs[i] ? data_of(region, step->inputs[i]) : NULL;
+    for (uint32_t i = 0; i < step->num_outputs; i++)
+        bound->out[i] = data_of(region, step->outputs[i]);
+    if (!step->kernel)
+        return QGC_OK;
+    void *address = qgc_jit_find(region->jit, step->kernel->name);
+    memcpy(&bound->kernel, &address, sizeof address);
+    return address ? QGC_OK : QGC_FAILED;
+}
+
+static const char *refuse(const compilation *c, const qgc_step *step)
+{
+    return c->options->refuse ? c->options->refuse(c->options->user, step->kernel->name) : NULL;
+}
+
+static qgc_result check_refusals(const compilation *c, const qgc_plan *plan)
+{
+    for (size_t i = 0; i < plan->steps.size; i++)
+        if (plan->steps.data[i]->kernel && refuse(c, plan->steps.data[i]))
             return QGC_FAILED;
-        memcpy(&region->kernels[i], &address, sizeof address);
-    }
     return QGC_OK;
 }
 
-static qgc_result compile_kernels(qgc_region *region, const qgc_level *level)
+static qgc_result compile_kernels(const compilation *c, qgc_region *region)
 {
+    if (!has_kernels(region->plan))
+        return QGC_OK;
+    QGC_TRY(check_refusals(c, region->plan));
+    QGC_TRY(qgc_jit_create(c->diag, c->options->level, &region->jit));
     qgc_emitter e;
-    QGC_TRY(qgc_jit_create(&context_of(region)->diag, level, &region->jit));
     qgc_jit_begin(region->jit, region->plan->func->name->data, &e);
     qgc_emit_kernels(&e, region->plan, NULL);
-    QGC_TRY(qgc_jit_add(region->jit, &e, QGC_EMIT_PASSES));
-    return find_all(region);
+    return qgc_jit_add(region->jit, &e, QGC_EMIT_PASSES);
 }
 
-static qgc_result compile(qgc_region *region, const qgc_level *level)
+/* The kernel alone in a module; NULL, or why not. */
+static const char *try_kernel(const compilation *c, qgc_step *step)
+{
+    const char *reason = refuse(c, step);
+    if (reason)
+        return reason;
+    size_t reported = c->diag->list.size;
+    qgc_plan single = {.steps = {.data = &step, .size = 1}};
+    qgc_jit *jit = NULL;
+    qgc_emitter e;
+    qgc_result result = qgc_jit_create(c->diag, c->options->level, &jit);
+    if (result == QGC_OK) {
+        qgc_jit_begin(jit, "kernel", &e);
+        qgc_emit_kernels(&e, &single, NULL);
+        result = qgc_jit_add(jit, &e, QGC_EMIT_PASSES);
+    }
+    if (result == QGC_OK && !qgc_jit_find(jit, step->kernel->name))
+        result = QGC_FAILED;
+    reason = result == QGC_OK ? NULL : c->diag->list.data[reported].message;
+    qgc_diag_rollback(c->diag, reported);
+    qgc_jit_destroy(jit);
+    return reason;
+}
+
+/* Finds the kernels that made it fail. False: none did, alone. */
+static bool refuse_kernels(compilation *c, const qgc_plan *plan)
+{
+    bool found = false;
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        qgc_step *step = plan->steps.data[i];
+        const char *reason = step->kernel ? try_kernel(c, step) : NULL;
+        if (!reason)
+            continue;
+        qgc_report(c->diag, step->node->loc, QGC_D_KERNEL_FAILED,
+                   "%s %%%s of @%s runs as the reference kernel: %s",
+                   qgc_op(step->node->op)->mnemonic, step->node->results[0].name->data,
+                   c->func->name->data, reason);
+        *qgc_map_at(&c->refused, step->node) = (void *)(uintptr_t)step->node;
+        found = true;
+    }
+    return found;
+}
+
+static qgc_result bind_all(qgc_region *region)
 {
     qgc_plan *plan = region->plan;
     int64_t bytes = (int64_t)plan->arena_bytes;
     QGC_TRY(qgc_tensor_create(&context_of(region)->diag, QGC_DTYPE_U8, 1, &bytes, &region->memory));
-    region->kernels = QGC_NEW_ARRAY(&plan->arena, qgc_kernel_fn *, plan->steps.size);
-    return compile_kernels(region, level);
+    region->steps = QGC_NEW_ARRAY(&plan->arena, bound_step, plan->steps.size);
+    for (size_t i = 0; i < plan->steps.size; i++)
+        QGC_TRY(bind_step(region, i));
+    return QGC_OK;
 }
 
-qgc_result qgc_region_compile(const qgc_func *func, const qgc_level *level, qgc_region **out)
+static qgc_region *create_region(const compilation *c)
 {
-    qgc_plan_target target = qgc_level_target(level);
-    qgc_plan *plan = qgc_plan_create(func, &target);
+    qgc_plan_target target = qgc_level_target(c->options->level);
+    target.threads = (uint32_t)qgc_pool_threads(c->options->pool);
+    target.refused = &c->refused;
+    qgc_plan *plan = qgc_plan_create(c->func, &target);
     if (!plan)
-        return QGC_FAILED;
+        return NULL;
     qgc_region *region = QGC_NEW(&plan->arena, qgc_region);
     region->plan = plan;
-    if (compile(region, level) != QGC_OK) {
+    region->pool = c->options->pool;
+    return region;
+}
+
+static qgc_result compile(compilation *c, qgc_region **out)
+{
+    for (;;) {
+        qgc_region *region = create_region(c);
+        if (!region)
+            return QGC_FAILED;
+        size_t reported = c->diag->list.size;
+        if (compile_kernels(c, region) == QGC_OK && bind_all(region) == QGC_OK) {
+            *out = region;
+            return QGC_OK;
+        }
+        size_t failures = c->diag->list.size;
+        bool can_do_without = refuse_kernels(c, region->plan);
         qgc_region_destroy(region);
-        return QGC_FAILED;
+        if (!can_do_without)
+            return QGC_FAILED;
+        /* What was said of the module is said of its kernels. */
+        size_t num = c->diag->list.size - failures;
+        qgc_diagnostic *said = QGC_NEW_ARRAY(&c->arena, qgc_diagnostic, num);
+        memcpy(said, c->diag->list.data + failures, num * sizeof *said);
+        qgc_diag_rollback(c->diag, reported);
+        for (size_t i = 0; i < num; i++)
+            qgc_report(c->diag, said[i].loc, said[i].id, "%s", said[i].message);
     }
-    *out = region;
-    return QGC_OK;
+}
+
+qgc_result qgc_region_compile(const qgc_func *func, const qgc_region_options *options,
+                              qgc_region **out)
+{
+    compilation c = {.func = func, .options = options, .diag = &func->module->context->diag};
+    c.refused.arena = &c.arena;
+    qgc_result result = compile(&c, out);
+    qgc_arena_destroy(&c.arena);
+    return result;
 }
 
 void qgc_region_destroy(qgc_region *region)
@@ -81,14 +220,7 @@ const qgc_plan *qgc_region_plan(const qgc_region *region)
     return region->plan;
 }
 
-/* ---- running ---- */
-
-static uint8_t *data_of(const qgc_region *region, const qgc_buffer *buffer)
-{
-    if (buffer->data)
-        return (uint8_t *)(uintptr_t)buffer->data; /* constants are only read */
-    return (uint8_t *)region->memory.data + buffer->offset;
-}
+/* ---- steps ---- */
 
 static qgc_tensor view(const qgc_region *region, const qgc_buffer *buffer)
 {
@@ -102,8 +234,56 @@ static qgc_tensor view(const qgc_region *region, const qgc_buffer *buffer)
     return tensor;
 }
 
-static qgc_result run_ref(qgc_region *region, const qgc_step *step)
+/* What contents decide is not known before: the interpreter looks whether it is what was declared,
+ * and so does this. */
+static qgc_result check_made(const run *r, const qgc_step *step, uint32_t index,
+                             const qgc_tensor *made, const qgc_tensor *expected)
 {
+    if (qgc_tensor_same_type(made, expected))
+        return QGC_OK;
+    qgc_context *context = context_of(r->region);
+    const qgc_value *value = &step->node->results[index];
+    return qgc_report(&context->diag, step->node->loc, QGC_D_RUN_FAILED,
+                      "%s: %%%s is %s by its type, the result is %s",
+                      qgc_op(step->node->op)->mnemonic, value->name->data,
+                      qgc_type_str(&context->arena, value->type),
+                      qgc_type_str(&context->arena, qgc_type_of_tensor(&context->types, made)));
+}
+
+/* Another function, or a node whose rules depend on contents: through the interpreter. */
+static qgc_result interpret(const run *r, const qgc_step *step, const qgc_tensor **operands,
+                            const qgc_tensor *results, qgc_arena *scratch)
+{
+    qgc_tensor *made = QGC_NEW_ARRAY(scratch, qgc_tensor, step->num_outputs);
+    if (qgc_op(step->node->op)->traits & QGC_TRAIT_CALL)
+        QGC_TRY(qgc_interp_call(step->node, operands, made, r->options));
+    else
+        QGC_TRY(qgc_interp_node(step->node, operands, made));
+    qgc_result result = QGC_OK;
+    for (uint32_t i = 0; i < step->num_outputs; i++) {
+        if (result == QGC_OK)
+            result = check_made(r, step, i, &made[i], &results[i]);
+        if (result == QGC_OK && made[i].bytes)
+            memcpy(results[i].data, made[i].data, made[i].bytes);
+        qgc_tensor_destroy(&made[i]);
+    }
+    return result;
+}
+
+/* Nothing to compute, but somebody may watch. */
+static qgc_result run_observer(const run *r, const qgc_step *step)
+{
+    if (!r->originals)
+        return QGC_OK;
+    qgc_tensor observed = view(r->region, step->inputs[0]);
+    r->options->watch(r->options->user, r->call, qgc_map_get(r->originals, &step->node->results[0]),
+                      &observed);
+    return QGC_OK;
+}
+
+static qgc_result run_ref(const run *r, const qgc_step *step)
+{
+    const qgc_region *region = r->region;
     qgc_arena scratch = {0};
     qgc_tensor *views = QGC_NEW_ARRAY(&scratch, qgc_tensor, step->num_inputs);
     const qgc_tensor **operands = QGC_NEW_ARRAY(&scratch, const qgc_tensor *, step->num_inputs);
@@ -121,47 +301,103 @@ static qgc_result run_ref(qgc_region *region, const qgc_step *step)
     }
     qgc_ref_call call = {context_of(region), step->node, step->num_inputs, step->num_outputs,
                          operands,           results,    &scratch};
-    qgc_result result = qgc_ref_kernel(step->node->op)(&call);
+    bool calls = qgc_op(step->node->op)->traits & QGC_TRAIT_CALL;
+    qgc_result result = calls || step->is_checked ? interpret(r, step, operands, results, &scratch)
+                                                  : qgc_ref_kernel(step->node->op)(&call);
     qgc_arena_destroy(&scratch);
     return result;
 }
 
-static void run_kernel(const qgc_region *region, const qgc_step *step, qgc_kernel_fn *kernel)
+/* Parts of a step, on any thread. */
+typedef struct shared_step {
+    const qgc_step *step;
+    const bound_step *bound;
+} shared_step;
+
+static void run_part(void *user, size_t part)
 {
-    enum { MAX_BUFFERS = 16 };
-    const void *in[MAX_BUFFERS];
-    void *out[MAX_BUFFERS];
-    QGC_ASSERT(step->num_inputs <= MAX_BUFFERS && step->num_outputs <= MAX_BUFFERS,
-               "%u + %u buffers", step->num_inputs, step->num_outputs);
-    for (uint32_t i = 0; i < step->num_inputs; i++)
-        in[i] = step->inputs[i] ? data_of(region, step->inputs[i]) : NULL;
-    for (uint32_t i = 0; i < step->num_outputs; i++)
-        out[i] = data_of(region, step->outputs[i]);
-    if (step->kernel->units > 0)
-        kernel(in, out, step->kernel->constants, 0, step->kernel->units);
+    const shared_step *s = user;
+    const qgc_step *step = s->step;
+    int64_t begin = step->units * (int64_t)part / step->parts;
+    int64_t end = step->units * ((int64_t)part + 1) / step->parts;
+    if (begin == end)
+        return;
+    if (step->kind == QGC_STEP_KERNEL)
+        s->bound->kernel(s->bound->in, s->bound->out, step->kernel->constants, begin, end);
+    else
+        qgc_change_form(step->inputs[0], s->bound->in[0], step->outputs[0], s->bound->out[0], begin,
+                        end);
 }
 
-qgc_result qgc_region_run_step(qgc_region *region, size_t index)
+static bool is_shared(const qgc_plan *plan, size_t index)
 {
+    return index < plan->steps.size && plan->steps.data[index]->parts > 1;
+}
+
+static qgc_result run_step(const run *r, size_t index)
+{
+    qgc_region *region = r->region;
     const qgc_step *step = region->plan->steps.data[index];
+    shared_step shared = {step, &region->steps[index]};
     switch (step->kind) {
     case QGC_STEP_REF:
-        return run_ref(region, step);
-    case QGC_STEP_FORM:
-        qgc_change_form(step->inputs[0], data_of(region, step->inputs[0]), step->outputs[0],
-                        data_of(region, step->outputs[0]));
-        return QGC_OK;
+        return step->num_outputs ? run_ref(r, step) : run_observer(r, step);
     case QGC_STEP_BORDER:
-        qgc_fill_border(step->outputs[0], data_of(region, step->outputs[0]));
+        qgc_fill_border(step->outputs[0], region->steps[index].out[0]);
         return QGC_OK;
+    case QGC_STEP_FORM:
     case QGC_STEP_KERNEL:
-        run_kernel(region, step, region->kernels[index]);
+        qgc_pool_run(region->pool, step->parts, run_part, &shared,
+                     is_shared(region->plan, index + 1));
         return QGC_OK;
     }
     return QGC_OK;
 }
 
-static qgc_result copy_results(qgc_region *region, qgc_tensor *outputs)
+qgc_result qgc_region_run_step(qgc_region *region, size_t index)
+{
+    run r = {.region = region};
+    return run_step(&r, index);
+}
+
+/* ---- runs ---- */
+
+static void copy_in(const qgc_region *region, uint32_t index, const void *data)
+{
+    const qgc_buffer *buffer = region->plan->params[index];
+    if (buffer->bytes)
+        memcpy(data_of(region, buffer), data, buffer->bytes);
+}
+
+static void copy_out(const qgc_region *region, uint32_t index, void *data)
+{
+    const qgc_buffer *buffer = region->plan->results[index];
+    if (buffer->bytes)
+        memcpy(data, data_of(region, buffer), buffer->bytes);
+}
+
+static qgc_result run_steps(const run *r)
+{
+    for (size_t i = 0; i < r->region->plan->steps.size; i++)
+        QGC_TRY(run_step(r, i));
+    return QGC_OK;
+}
+
+qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void *const *outputs)
+{
+    const qgc_func *func = region->plan->func;
+    run r = {.region = region};
+    qgc_fp_mode mode = qgc_fp_enter();
+    for (uint32_t i = 0; i < func->num_params; i++)
+        copy_in(region, i, inputs[i]);
+    qgc_result result = run_steps(&r);
+    for (uint32_t i = 0; i < func->num_results && result == QGC_OK; i++)
+        copy_out(region, i, outputs[i]);
+    qgc_fp_leave(mode);
+    return result;
+}
+
+static qgc_result make_results(const qgc_region *region, qgc_tensor *outputs)
 {
     const qgc_plan *plan = region->plan;
     for (uint32_t i = 0; i < plan->func->num_results; i++) {
@@ -175,13 +411,12 @@ static qgc_result copy_results(qgc_region *region, qgc_tensor *outputs)
     return QGC_OK;
 }
 
-qgc_result qgc_region_run(qgc_region *region, const qgc_tensor *inputs, qgc_tensor *outputs)
+qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
+                          const qgc_map *originals)
 {
-    const qgc_plan *plan = region->plan;
-    for (uint32_t i = 0; i < plan->func->num_params; i++)
-        if (inputs[i].bytes)
-            memcpy(data_of(region, plan->params[i]), inputs[i].data, inputs[i].bytes);
-    for (size_t i = 0; i < plan->steps.size; i++)
-        QGC_TRY(qgc_region_run_step(region, i));
-    return copy_results(region, outputs);
+    run r = {region, execution->options, execution->call, originals};
+    for (uint32_t i = 0; i < region->plan->func->num_params; i++)
+        copy_in(region, i, execution->inputs[i].data);
+    QGC_TRY(run_steps(&r));
+    return make_results(region, execution->outputs);
 }

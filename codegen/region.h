@@ -4,23 +4,41 @@
 
 #include "codegen/llvm/level.h"
 #include "codegen/plan.h"
+#include "runtime/interp.h"
+#include "runtime/pool.h"
 #include "runtime/tensor.h"
 
 typedef struct qgc_region qgc_region;
 
-/* |func| has static shapes and calls nothing. Failures are reported. */
-qgc_result qgc_region_compile(const qgc_func *func, const qgc_level *level, qgc_region **out);
+typedef struct qgc_region_options {
+    const qgc_level *level;
+    qgc_pool *pool; /* threads that share the steps; NULL: the caller's alone */
+    /* A reason to refuse a kernel, which then stands for a failure of LLVM; or NULL. For tests. */
+    const char *(*refuse)(void *user, const char *kernel);
+    void *user;
+} qgc_region_options;
+
+/* |func| has static shapes. A kernel that LLVM refuses is warned of, and its op becomes a step of
+ * the reference kernel. Other failures are reported. */
+qgc_result qgc_region_compile(const qgc_func *func, const qgc_region_options *options,
+                              qgc_region **out);
 void qgc_region_destroy(qgc_region *region);
-/* |inputs|: one per parameter, of its type. |outputs|: owned by the caller on success. */
-qgc_result qgc_region_run(qgc_region *region, const qgc_tensor *inputs, qgc_tensor *outputs);
+/* Inputs of the parameters' types; outputs are owned by the caller on success. |originals|: as of
+ * qgc_special, for the execution's watch; NULL: it does not watch. */
+qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
+                          const qgc_map *originals);
+/* The same from and to memory of the caller: |inputs|, |outputs| have the bytes of parameters and
+ * results. Allocates nothing where each step has a generated kernel. */
+qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void *const *outputs);
 /* One step again, on what the buffers hold after a run: for measuring. */
 qgc_result qgc_region_run_step(qgc_region *region, size_t index);
 const qgc_plan *qgc_region_plan(const qgc_region *region);
 
 /* Between the forms of a value: |from| and |to| are buffers of the same value; data begins at the
- * given addresses. The border of |to| is filled. In codegen/form.c. */
+ * given addresses. Units [begin, end) of qgc_form_units; the border of |to| is filled with the
+ * first one. In codegen/form.c. */
 void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
-                     uint8_t *to_data);
+                     uint8_t *to_data, int64_t begin, int64_t end);
 /* Around each image. */
 void qgc_fill_border(const qgc_buffer *buffer, uint8_t *data);
 

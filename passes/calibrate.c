@@ -95,6 +95,7 @@ static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
                                    .limit = o->limit,
                                    .shard = o->shard,
                                    .num_shards = o->num_shards},
+                          .engine = o->engine,
                           .progress = o->progress,
                           .user = o->user};
     QGC_TRY(run(c, &pass));

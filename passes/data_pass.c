@@ -36,7 +36,10 @@ static qgc_result run_batch(runner *r, const qgc_tensor *inputs)
     uint32_t results = r->func->num_results;
     qgc_arena_mark mark = qgc_arena_get_mark(&r->arena);
     qgc_tensor *outputs = QGC_NEW_ARRAY(&r->arena, qgc_tensor, results);
-    qgc_interp_options options = {.watch = watch, .user = r->pass->recorders};
+    qgc_interp_options options = {.engine = r->pass->engine,
+                                  .watch = watch,
+                                  .watches_observers = true,
+                                  .user = r->pass->recorders};
     qgc_result result = qgc_interp_run(r->func, inputs, outputs, &options);
     for (uint32_t i = 0; i < results && result == QGC_OK; i++)
         qgc_tensor_destroy(&outputs[i]);

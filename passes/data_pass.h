@@ -10,6 +10,7 @@ typedef struct qgc_data_pass {
     const char *func; /* NULL: "main" */
     const char *path; /* of the data */
     qgc_feed_options feed;
+    const struct qgc_engine *engine;                         /* NULL: the reference interpreter */
     void (*progress)(void *user, size_t done, size_t total); /* samples; or NULL */
     void *user;
     /* Samples that have been seen before (the records hold them): read and hashed, not run. Not a

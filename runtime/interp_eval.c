@@ -106,7 +106,8 @@ static qgc_result judge_reference(evaluator *e, const qgc_tensor *inputs, const 
                                   size_t num)
 {
     qgc_tensor *theirs = QGC_NEW_ARRAY(&e->arena, qgc_tensor, e->reference->num_results);
-    QGC_TRY(qgc_interp_run(e->reference, inputs, theirs, NULL));
+    qgc_interp_options options = {.engine = e->options->reference_engine};
+    QGC_TRY(qgc_interp_run(e->reference, inputs, theirs, &options));
     qgc_result result = check_scores(e, e->reference, &theirs[0], num);
     if (result == QGC_OK && qgc_tensor_count(&theirs[0]) != qgc_tensor_count(scores))
         result = qgc_report(diag_of(e), e->reference->loc, QGC_D_BAD_INPUT,

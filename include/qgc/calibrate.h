@@ -2,7 +2,7 @@
 #ifndef QGC_CALIBRATE_H
 #define QGC_CALIBRATE_H
 
-#include "qgc/module.h"
+#include "qgc/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +19,7 @@ typedef struct qgc_calibrate_options {
     size_t checkpoint_batches; /* written after so many; 0: after 5 seconds */
     void (*progress)(void *user, size_t done, size_t total); /* samples; or NULL */
     void *user;
+    const qgc_engine *engine; /* of the module; NULL: the reference interpreter, slower */
 } qgc_calibrate_options;
 
 /* |path|: a data file or folder (runtime/data.h), an array for each input by name, or one without a

@@ -13,7 +13,8 @@ typedef struct qgc_eval_options {
     const char *labels;       /* file with one integer per sample, or NULL */
     qgc_module *reference;    /* a graph with the same inputs, or NULL */
     const qgc_engine *engine; /* for the graph that is judged; NULL: the reference interpreter */
-    size_t batch, limit;      /* as for calibration */
+    const qgc_engine *reference_engine; /* for |reference|, likewise */
+    size_t batch, limit;                /* as for calibration */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_eval_options;

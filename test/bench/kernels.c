@@ -179,6 +179,12 @@ static void measure(qgc_region *region, const shape *s, bool has_peak)
     printf("\n");
 }
 
+/* For one thread. */
+static qgc_result compile(const qgc_func *func, const qgc_level *level, qgc_region **out)
+{
+    return qgc_region_compile(func, &(qgc_region_options){.level = level}, out);
+}
+
 static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
 {
     char text[2048];
@@ -186,7 +192,7 @@ static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
     qgc_context *context = qgc_context_create();
     qgc_module *module = qgc_module_parse(context, s->name, (qgc_str){text, strlen(text)}, 1, NULL);
     qgc_region *region = NULL;
-    int failed = !module || qgc_region_compile(module->first, level, &region) != QGC_OK;
+    int failed = !module || compile(module->first, level, &region) != QGC_OK;
     if (!failed)
         measure(region, s, has_peak);
     qgc_context_flush(context, stderr, QGC_DIAG_TEXT, false);
@@ -226,7 +232,7 @@ static const qgc_func *region_of(const qgc_module *module)
 
 static bool compile_served(served *s, const qgc_level *level)
 {
-    bool ok = s->module && qgc_region_compile(region_of(s->module), level, &s->region) == QGC_OK;
+    bool ok = s->module && compile(region_of(s->module), level, &s->region) == QGC_OK;
     qgc_context_flush(s->context, stderr, QGC_DIAG_TEXT, false);
     return ok;
 }

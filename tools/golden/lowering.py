@@ -374,8 +374,8 @@ def seams():
 HEAD = """// {summary} Expected values: tools/golden/lowering.py.
 // RUN: qgc opt %s --passes='partition{{target=ref}},lower-integer' > %t.qir
 // RUN: FileCheck %s --check-prefix=INTEGER --input-file=%t.qir
-// RUN: qgc run %t.qir --func=all | FileCheck %s
-// RUN: qgc run %s --func=all > %t.literal
+// RUN: qgc run %t.qir --func=all --engine=ref | FileCheck %s
+// RUN: qgc run %s --func=all --engine=ref > %t.literal
 // RUN: qgc run %t.qir --func=all > %t.lowered
 // RUN: %python %S/Inputs/steps.py %t.literal %t.lowered {steps}
 // No float op is left that has an integer form.

@@ -80,8 +80,13 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
         read_size(call, "--checkpoint", &options.checkpoint_batches) != QGC_OK ||
         read_shard(call, &options) != QGC_OK)
         return QGC_FAILED;
+    qgc_engine *engine;
+    if (create_engine(call, module, &engine) != QGC_OK)
+        return QGC_FAILED;
+    options.engine = engine;
     qgc_result result = qgc_module_calibrate(module, data, &options);
     progress_end(&bar);
+    destroy_engine(call, engine);
     return result;
 }
 

@@ -58,7 +58,7 @@ static int check_limits(invocation *call, const qgc_eval_report *r)
 }
 
 static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *reference,
-                           qgc_engine *engine, qgc_eval_report *out)
+                           qgc_engine *engine, qgc_engine *reference_engine, qgc_eval_report *out)
 {
     progress bar;
     progress_begin(call, &bar);
@@ -66,6 +66,7 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
                                 .labels = get_option(call, "--labels"),
                                 .reference = reference,
                                 .engine = engine,
+                                .reference_engine = reference_engine,
                                 .progress = bar.is_wanted ? progress_show : NULL,
                                 .user = &bar};
     if (read_size(call, "--batch", &options.batch) != QGC_OK ||
@@ -79,11 +80,16 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
 static qgc_result with_modules(invocation *call, qgc_module *module, qgc_module *reference,
                                qgc_eval_report *out)
 {
-    qgc_engine *engine = NULL;
-    if (bind_symbols(call, module) != QGC_OK || create_engine(call, module, &engine) != QGC_OK)
-        return QGC_FAILED;
-    qgc_result result = evaluate(call, module, reference, engine, out);
-    qgc_engine_destroy(engine);
+    qgc_engine *engine = NULL, *of_reference = NULL;
+    qgc_result result = bind_symbols(call, module);
+    if (result == QGC_OK)
+        result = create_engine(call, module, &engine);
+    if (result == QGC_OK && reference)
+        result = create_engine(call, reference, &of_reference);
+    if (result == QGC_OK)
+        result = evaluate(call, module, reference, engine, of_reference, out);
+    qgc_engine_destroy(of_reference);
+    destroy_engine(call, engine);
     return result;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_THREADS = 1024 };
+
 static const char SEPARATOR[] = "// -----";
 
 bool has_ending(const char *path, const char *ending)
@@ -181,16 +183,41 @@ qgc_result write_module(qgc_module *module, const char *path)
     return QGC_OK;
 }
 
+/* "0" is no number of threads; the default is. */
+static qgc_result read_threads(invocation *call, size_t *out)
+{
+    const char *option = get_option(call, "--threads"), *variable = getenv("QGC_THREADS");
+    const char *text = option ? option : variable;
+    char *end;
+    if (!text || (!option && !text[0]))
+        return QGC_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || !value || value > MAX_THREADS)
+        return qgc_context_usage_error(call->context, "%s%s: expected a number from 1 to %d",
+                                       option ? "--threads " : "QGC_THREADS=", text, MAX_THREADS);
+    *out = value;
+    return QGC_OK;
+}
+
 qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
 {
-    const char *name = get_option(call, "--engine"), *cpu = get_option(call, "--cpu");
-    bool wants_jit = name && strcmp(name, "jit") == 0;
-    if (!wants_jit && (cpu || has_option(call, "--print-plan")))
-        return qgc_context_usage_error(call->context, "--cpu and --print-plan need --engine=jit");
-    if (!wants_jit)
-        return QGC_OK;
-    qgc_result result = qgc_engine_create(module, cpu ? cpu : "native", out);
-    if (result == QGC_OK && has_option(call, "--print-plan"))
-        qgc_engine_print_plans(*out, stderr);
-    return result;
+    static const char *const of_jit[] = {"--cpu", "--threads", "--print-plan"};
+    const char *name = get_option(call, "--engine");
+    qgc_engine_options options = {.cpu = get_option(call, "--cpu")};
+    *out = NULL;
+    if (!name || strcmp(name, "jit") == 0)
+        return read_threads(call, &options.threads) == QGC_OK
+                   ? qgc_engine_create_with(module, &options, out)
+                   : QGC_FAILED;
+    for (size_t i = 0; i < sizeof of_jit / sizeof *of_jit; i++)
+        if (has_option(call, of_jit[i]))
+            return qgc_context_usage_error(call->context, "%s needs --engine=jit", of_jit[i]);
+    return QGC_OK;
+}
+
+void destroy_engine(invocation *call, qgc_engine *engine)
+{
+    if (engine && has_option(call, "--print-plan"))
+        qgc_engine_print_plans(engine, stderr);
+    qgc_engine_destroy(engine);
 }

@@ -19,8 +19,10 @@ bool has_ending(const char *path, const char *ending);
 /* To |path|; to stdout where that is NULL or "-". */
 qgc_result write_module(qgc_module *module, const char *path);
 
-/* The engine that --engine, --cpu and --print-plan ask for; NULL for ref. */
+/* The engine that --engine, --cpu and --threads ask for; NULL for ref. */
 qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out);
+/* Prints what --print-plan asks for, first. NULL is fine. */
+void destroy_engine(invocation *call, qgc_engine *engine);
 
 /* Applies --set to a module. */
 qgc_result bind_symbols(invocation *call, qgc_module *module);

@@ -17,6 +17,19 @@ const option common_options[] = {
     {NULL, NULL, NULL, false},
 };
 
+/* Of commands that execute graphs. */
+#define ENGINE_OPTIONS                                                                             \
+    {"--engine", "jit|ref",                                                                        \
+     "what executes: machine code (the default) or the reference interpreter", false},             \
+        {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",   \
+         false},                                                                                   \
+        {"--threads", "N",                                                                         \
+         "threads that share the work (default: $QGC_THREADS, else one per processor)", false},    \
+    {                                                                                              \
+        "--print-plan", NULL, "print the plans of the compiled functions to stderr, at the end",   \
+            false                                                                                  \
+    }
+
 const command commands[] = {
     {"opt",
      "FILE",
@@ -47,11 +60,7 @@ const command commands[] = {
      {{"--input", "NAME=FILE", "a tensor (.npy, .npz, .safetensors, IDX, .pb) for an input", true},
       {"--data", "FILE", "tensors for all inputs, by name", false},
       {"--func", "NAME|all", "which function (default main); all: each without inputs", false},
-      {"--engine", "ref|jit", "what executes: ref is the reference interpreter, jit machine code",
-       false},
-      {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",
-       false},
-      {"--print-plan", NULL, "print the plans of the compiled functions to stderr", false},
+      ENGINE_OPTIONS,
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
       {"--split-input", NULL, "the file holds several inputs, separated by lines `// -----`",
        false},
@@ -143,6 +152,7 @@ const command commands[] = {
       {"--resume", "STATE", "a file to go on from after the run was killed; deleted when done",
        false},
       {"--checkpoint", "N", "write it after every N batches (default: every 5 seconds)", false},
+      ENGINE_OPTIONS,
       {"--no-progress", NULL, "no progress bar", false}},
      run_calibrate},
     {"stats",
@@ -183,6 +193,7 @@ const command commands[] = {
       {"--shard", "I/N", "only part I (0 to N-1) of N parts of the samples", false},
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
       {"--func", "NAME", "which function takes the data (default main)", false},
+      ENGINE_OPTIONS,
       {"--no-progress", NULL, "no progress bar", false}},
      run_quantize},
     {"eval",
@@ -198,11 +209,7 @@ const command commands[] = {
       {"--against", "FILE", "another graph: agreement and error of the first result", false},
       {"--min-top1", "PERCENT", "exit code 1 below this top-1", false},
       {"--min-psnr", "DB", "exit code 1 below this PSNR", false},
-      {"--engine", "ref|jit", "what executes: ref is the reference interpreter, jit machine code",
-       false},
-      {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",
-       false},
-      {"--print-plan", NULL, "print the plans of the compiled functions to stderr", false},
+      ENGINE_OPTIONS,
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},

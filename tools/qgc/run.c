@@ -77,7 +77,7 @@ static qgc_result run_module(invocation *call, qgc_module *module)
     if (bind_symbols(call, module) != QGC_OK || create_engine(call, module, &engine) != QGC_OK)
         return QGC_FAILED;
     qgc_result result = run_on(call, module, engine);
-    qgc_engine_destroy(engine);
+    destroy_engine(call, engine);
     return result;
 }
 

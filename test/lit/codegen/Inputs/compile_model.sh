@@ -15,7 +15,7 @@ qgc quantize "$source/models/$model.onnx" --data "$source/models/fashion-calibra
 qgc opt q.qir --set N=$count --passes=infer-shapes,partition,lower-integer,infer-shapes -o lowered.qir
 
 results=$((count * 10 * 4))
-qgc run lowered.qir --input pictures=x.npy -o ref.npy && tail -c $results ref.npy >ref.raw
+qgc run lowered.qir --input pictures=x.npy --engine=ref -o ref.npy && tail -c $results ref.npy >ref.raw
 qgc run lowered.qir --input pictures=x.npy --engine=jit -o jit.npy && tail -c $results jit.npy >jit.raw
 cmp ref.raw jit.raw
 same() { # name command...
