@@ -52,6 +52,8 @@ qgc compile lowered.qir --name=model -o model.s
 gcc -c model.s -o model.s.o
 gcc -std=c11 "${build[@]}" model.s.o -o assembled -lm
 same assembly ./assembled
+qgc compile lowered.qir --cpu=x86-64 --name=model -o sse.o # for its header: the arena has another size
+mv sse.h model.h
 qgc compile lowered.qir --cpu=x86-64 --name=model -o model.ll
 clang-19 -Wno-override-module -c -O1 model.ll -o model.ll.o
 gcc -std=c11 "${build[@]}" model.ll.o -o from-ir -lm
