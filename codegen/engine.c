@@ -199,17 +199,6 @@ static bool execute(void *user, const qgc_execution *x, qgc_result *out_result)
 
 /* ---- creation ---- */
 
-static qgc_result find_level(qgc_module *module, const char *cpu, const qgc_level **out)
-{
-    qgc_diag *diag = &module->context->diag;
-    *out = qgc_level_find(qgc_str_from(cpu));
-    if (!*out)
-        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE, "no CPU level '%s'", cpu);
-    if (!qgc_level_is_supported(*out))
-        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE, "this machine has no %s", cpu);
-    return QGC_OK;
-}
-
 /* Regions whose plug-in is not there run as literal ops; lowering them has nothing to do but say
  * so. */
 static void remark_missing(const compiled *c)
@@ -223,7 +212,7 @@ qgc_result qgc_engine_create_with(qgc_module *module, const qgc_engine_options *
                                   qgc_engine **out)
 {
     const qgc_level *level;
-    QGC_TRY(find_level(module, options->cpu ? options->cpu : "native", &level));
+    QGC_TRY(qgc_level_find_here(&module->context->diag, options->cpu, &level));
     qgc_arena arena = {0};
     compiled *c = QGC_NEW(&arena, compiled);
     c->arena = arena;

@@ -93,6 +93,8 @@ typedef struct qgc_plan_target {
 qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target);
 void qgc_plan_destroy(qgc_plan *plan);
 void qgc_plan_print(const qgc_plan *plan, qgc_text *out);
+/* "conv", "form", "ref softmax"; static or in |arena|. */
+const char *qgc_step_name(qgc_arena *arena, const qgc_step *step);
 /* Only the steps that make the value, or what stands for it (`origin`), each behind its function.
  */
 void qgc_plan_print_steps(const qgc_plan *plan, qgc_name value, qgc_text *out);

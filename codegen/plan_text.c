@@ -28,7 +28,7 @@ static void print_buffers(qgc_buffer *const *buffers, uint32_t num, qgc_text *ou
     }
 }
 
-static const char *step_name(const qgc_step *step)
+const char *qgc_step_name(qgc_arena *arena, const qgc_step *step)
 {
     static const char *const kernels[] = {
 #define QGC_KERNEL(id, name, planner, emitter) name,
@@ -38,6 +38,8 @@ static const char *step_name(const qgc_step *step)
         return kernels[step->kernel->kind];
     static const char *const names[] = {
         [QGC_STEP_REF] = "ref", [QGC_STEP_FORM] = "form", [QGC_STEP_BORDER] = "border"};
+    if (step->kind == QGC_STEP_REF)
+        return qgc_arena_printf(arena, "ref %s", qgc_op(step->node->op)->mnemonic);
     return names[step->kind];
 }
 
@@ -45,9 +47,7 @@ static void print_step(const qgc_step *step, qgc_text *out)
 {
     qgc_text_putc(out, ' ');
     print_buffers(step->outputs, step->num_outputs, out);
-    qgc_text_printf(out, " = %s", step_name(step));
-    if (step->kind == QGC_STEP_REF)
-        qgc_text_printf(out, " %s", qgc_op(step->node->op)->mnemonic);
+    qgc_text_printf(out, " = %s", qgc_step_name(out->arena, step));
     print_buffers(step->inputs, step->num_inputs, out);
     if (step->note)
         qgc_text_printf(out, " {%s}", step->note);

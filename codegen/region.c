@@ -5,6 +5,7 @@
 #include "runtime/ref/ref.h"
 
 #include <string.h>
+#include <time.h>
 
 /* A step with the addresses that it works on. */
 typedef struct bound_step {
@@ -393,6 +394,31 @@ qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void
     qgc_result result = run_steps(&r);
     for (uint32_t i = 0; i < func->num_results && result == QGC_OK; i++)
         copy_out(region, i, outputs[i]);
+    qgc_fp_leave(mode);
+    return result;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, double *add_to)
+{
+    run r = {.region = region};
+    qgc_result result = QGC_OK;
+    qgc_fp_mode mode = qgc_fp_enter();
+    for (uint32_t i = 0; i < region->plan->func->num_params; i++)
+        copy_in(region, i, inputs[i]);
+    double last = now();
+    for (size_t i = 0; i < region->plan->steps.size && result == QGC_OK; i++) {
+        result = run_step(&r, i);
+        double end = now();
+        add_to[i] += end - last;
+        last = end;
+    }
     qgc_fp_leave(mode);
     return result;
 }

@@ -30,6 +30,8 @@ qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
 /* The same from and to memory of the caller: |inputs|, |outputs| have the bytes of parameters and
  * results. Allocates nothing where each step has a generated kernel. */
 qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void *const *outputs);
+/* A run whose results nobody wants: adds the seconds of each step to |add_to|. */
+qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, double *add_to);
 /* One step again, on what the buffers hold after a run: for measuring. */
 qgc_result qgc_region_run_step(qgc_region *region, size_t index);
 const qgc_plan *qgc_region_plan(const qgc_region *region);

@@ -88,3 +88,14 @@ const qgc_level *qgc_level_find(qgc_str name)
     }
     return NULL;
 }
+
+qgc_result qgc_level_find_here(qgc_diag *diag, const char *name, const qgc_level **out)
+{
+    *out = qgc_level_find(qgc_str_from(name ? name : "native"));
+    if (!*out)
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE, "no CPU level '%s'",
+                          name ? name : "native");
+    if (!qgc_level_is_supported(*out))
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_USAGE, "this machine has no %s", name);
+    return QGC_OK;
+}

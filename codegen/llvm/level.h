@@ -2,6 +2,7 @@
 #ifndef QGC_CODEGEN_LLVM_LEVEL_H
 #define QGC_CODEGEN_LLVM_LEVEL_H
 
+#include "base/diag.h"
 #include "codegen/plan.h"
 
 typedef enum qgc_arch { QGC_ARCH_X86_64, QGC_ARCH_AARCH64 } qgc_arch;
@@ -33,6 +34,8 @@ qgc_plan_target qgc_level_target(const qgc_level *level);
 
 /* By name, "native" being the best that this host has. NULL: no such level (or none here). */
 const qgc_level *qgc_level_find(qgc_str name);
+/* The same for running here; NULL is "native". Reports what there is not. */
+qgc_result qgc_level_find_here(qgc_diag *diag, const char *name, const qgc_level **out);
 bool qgc_level_is_supported(const qgc_level *level);
 /* Lowest first; NULL after the last. */
 const qgc_level *qgc_level_at(size_t index);

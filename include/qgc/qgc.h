@@ -2,6 +2,7 @@
 #ifndef QGC_QGC_H
 #define QGC_QGC_H
 
+#include "qgc/bench.h"
 #include "qgc/calibrate.h"
 #include "qgc/check.h"
 #include "qgc/compare.h"

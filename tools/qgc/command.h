@@ -55,6 +55,7 @@ int fail(invocation *call);
 
 int run_opt(invocation *call);
 int run_run(invocation *call);
+int run_bench(invocation *call);
 int run_calibrate(invocation *call);
 int run_compile(invocation *call);
 int run_import(invocation *call);

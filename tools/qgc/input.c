@@ -183,6 +183,35 @@ qgc_result write_module(qgc_module *module, const char *path)
     return QGC_OK;
 }
 
+/* A .pb holds one TensorProto. */
+static qgc_result read_tensors(invocation *call, const char *path, const char *name,
+                               qgc_tensors *inputs)
+{
+    if (has_ending(path, ".pb"))
+        return qgc_onnx_tensor_read(call->context, path, name, inputs);
+    return qgc_tensors_read(call->context, path, name, inputs);
+}
+
+qgc_result read_input_options(invocation *call, qgc_tensors *inputs)
+{
+    const char *data = get_option(call, "--data");
+    const option_values *named = get_options(call, "--input");
+    if (data && qgc_tensors_read(call->context, data, NULL, inputs) != QGC_OK)
+        return QGC_FAILED;
+    for (int i = 0; i < named->num; i++) {
+        const char *equal = strchr(named->values[i], '=');
+        if (!equal)
+            return qgc_context_usage_error(call->context, "--input %s: expected NAME=FILE",
+                                           named->values[i]);
+        char *name = strndup(named->values[i], (size_t)(equal - named->values[i]));
+        qgc_result result = read_tensors(call, equal + 1, name, inputs);
+        free(name);
+        if (result != QGC_OK)
+            return result;
+    }
+    return QGC_OK;
+}
+
 /* "0" is no number of threads; the default is. */
 static qgc_result read_threads(invocation *call, size_t *out)
 {
@@ -199,20 +228,27 @@ static qgc_result read_threads(invocation *call, size_t *out)
     return QGC_OK;
 }
 
-qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
+qgc_result read_engine_options(invocation *call, bool *is_ref, qgc_engine_options *out)
 {
     static const char *const of_jit[] = {"--cpu", "--threads", "--print-plan"};
     const char *name = get_option(call, "--engine");
-    qgc_engine_options options = {.cpu = get_option(call, "--cpu")};
-    *out = NULL;
-    if (!name || strcmp(name, "jit") == 0)
-        return read_threads(call, &options.threads) == QGC_OK
-                   ? qgc_engine_create_with(module, &options, out)
-                   : QGC_FAILED;
+    *is_ref = name && strcmp(name, "ref") == 0;
+    out->cpu = get_option(call, "--cpu");
+    if (!*is_ref)
+        return read_threads(call, &out->threads);
     for (size_t i = 0; i < sizeof of_jit / sizeof *of_jit; i++)
         if (has_option(call, of_jit[i]))
             return qgc_context_usage_error(call->context, "%s needs --engine=jit", of_jit[i]);
     return QGC_OK;
+}
+
+qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)
+{
+    bool is_ref;
+    qgc_engine_options options = {0};
+    *out = NULL;
+    QGC_CHECK(read_engine_options(call, &is_ref, &options));
+    return is_ref ? QGC_OK : qgc_engine_create_with(module, &options, out);
 }
 
 void destroy_engine(invocation *call, qgc_engine *engine)

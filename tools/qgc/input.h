@@ -19,6 +19,11 @@ bool has_ending(const char *path, const char *ending);
 /* To |path|; to stdout where that is NULL or "-". */
 qgc_result write_module(qgc_module *module, const char *path);
 
+/* The tensors of --data and --input. */
+qgc_result read_input_options(invocation *call, qgc_tensors *inputs);
+
+/* What --engine, --cpu and --threads ask for. */
+qgc_result read_engine_options(invocation *call, bool *is_ref, qgc_engine_options *out);
 /* The engine that --engine, --cpu and --threads ask for; NULL for ref. */
 qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out);
 /* Prints what --print-plan asks for, first. NULL is fine. */

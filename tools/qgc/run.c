@@ -4,35 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A .pb holds one TensorProto. */
-static qgc_result read_tensors(invocation *call, const char *path, const char *name,
-                               qgc_tensors *inputs)
-{
-    if (has_ending(path, ".pb"))
-        return qgc_onnx_tensor_read(call->context, path, name, inputs);
-    return qgc_tensors_read(call->context, path, name, inputs);
-}
-
-static qgc_result read_inputs(invocation *call, qgc_tensors *inputs)
-{
-    const char *data = get_option(call, "--data");
-    const option_values *named = get_options(call, "--input");
-    if (data && qgc_tensors_read(call->context, data, NULL, inputs) != QGC_OK)
-        return QGC_FAILED;
-    for (int i = 0; i < named->num; i++) {
-        const char *equal = strchr(named->values[i], '=');
-        if (!equal)
-            return qgc_context_usage_error(call->context, "--input %s: expected NAME=FILE",
-                                           named->values[i]);
-        char *name = strndup(named->values[i], (size_t)(equal - named->values[i]));
-        qgc_result result = read_tensors(call, equal + 1, name, inputs);
-        free(name);
-        if (result != QGC_OK)
-            return result;
-    }
-    return QGC_OK;
-}
-
 static qgc_result run_func(invocation *call, qgc_module *module, const char *func,
                            const qgc_engine *engine, const qgc_tensors *inputs)
 {
@@ -64,7 +35,7 @@ static qgc_result run_on(invocation *call, qgc_module *module, const qgc_engine 
     if (func && strcmp(func, "all") == 0)
         return run_closed(call, module, engine);
     qgc_tensors inputs = {0};
-    qgc_result result = read_inputs(call, &inputs);
+    qgc_result result = read_input_options(call, &inputs);
     if (result == QGC_OK)
         result = run_func(call, module, func ? func : "main", engine, &inputs);
     qgc_tensors_free(&inputs);
