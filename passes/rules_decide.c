@@ -57,10 +57,9 @@ static bool selects(const qgc_rule_row *row, const qgc_port_site *site)
         return names_value(row->text, site);
     case QGC_SELECT_TABLE:
         return in_table(row->values, site);
-    case QGC_SELECT_QUANTIZER:
-        return false; /* it has spoken before: site->start */
-    case QGC_SELECT_TARGET:
-        return false; /* of another pass */
+    case QGC_SELECT_QUANTIZER: /* it has spoken before: site->start */
+    case QGC_SELECT_TARGET:    /* of another pass */
+        break;
     }
     return false;
 }

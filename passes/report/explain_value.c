@@ -84,8 +84,9 @@ static qgc_result find_value(teller *t, const char *text)
         find_origin(t, text);
     if (t->value)
         return QGC_OK;
-    return qgc_report(&t->e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
-                      "no value %s in the graph: expected %%name or @func.%%name", text);
+    qgc_report(&t->e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
+               "no value %s in the graph: expected %%name or @func.%%name", text);
+    return QGC_FAILED;
 }
 
 /* ---- what it is ---- */
