@@ -76,7 +76,7 @@ qgc_module *qgc_module_read(qgc_context *context, const char *path)
 {
     qgc_str text;
     if (is_onnx(path))
-        return qgc_onnx_import(context, path, NULL, 0);
+        return qgc_onnx_import(context, path, NULL, 0, NULL);
     if (qgc_read_file(context, path, &text) != QGC_OK)
         return NULL;
     bool is_stdin = strcmp(path, "-") == 0;
@@ -90,10 +90,26 @@ qgc_module *qgc_module_read_bound(qgc_context *context, const char *path,
                                   const qgc_binding *bindings, size_t num)
 {
     if (is_onnx(path))
-        return qgc_onnx_import(context, path, bindings, num);
+        return qgc_onnx_import(context, path, bindings, num, NULL);
     qgc_module *module = qgc_module_read(context, path);
     for (size_t i = 0; i < num && module; i++) {
         if (qgc_module_bind(module, bindings[i].name, bindings[i].value) == QGC_OK)
+            continue;
+        qgc_module_destroy(module);
+        module = NULL;
+    }
+    return module;
+}
+
+qgc_module *qgc_module_read_some(qgc_context *context, const char *path,
+                                 const qgc_binding *bindings, size_t num, bool *found)
+{
+    if (is_onnx(path))
+        return qgc_onnx_import(context, path, bindings, num, found);
+    qgc_module *module = qgc_module_read(context, path);
+    for (size_t i = 0; i < num && module; i++) {
+        const qgc_binding *b = &bindings[i];
+        if (qgc_module_bind_if_found(module, b->name, b->value, &found[i]) == QGC_OK)
             continue;
         qgc_module_destroy(module);
         module = NULL;

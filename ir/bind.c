@@ -72,7 +72,8 @@ static void bind_func(binding *b, qgc_func *func)
     }
 }
 
-qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value)
+qgc_result qgc_module_bind_if_found(qgc_module *module, const char *symbol, int64_t value,
+                                    bool *found)
 {
     qgc_context *context = module->context;
     binding b = {module, qgc_context_name(context, symbol), value, false, QGC_OK};
@@ -81,8 +82,16 @@ qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value
                           "%s = %lld: a dimension is 0 or more", symbol, (long long)value);
     QGC_EACH_FUNC (func, module)
         bind_func(&b, func);
-    if (!b.found)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "no dimension is named %s",
-                          symbol);
+    *found = b.found;
     return b.result;
+}
+
+qgc_result qgc_module_bind(qgc_module *module, const char *symbol, int64_t value)
+{
+    bool found = true;
+    QGC_TRY(qgc_module_bind_if_found(module, symbol, value, &found));
+    if (found)
+        return QGC_OK;
+    return qgc_report(&module->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
+                      "no dimension is named %s", symbol);
 }

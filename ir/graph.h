@@ -161,6 +161,10 @@ qgc_attr qgc_attr_from_name(qgc_attr_kind kind, qgc_name name);
 #define QGC_EACH_NODE(node, func)   for (qgc_node *node = (func)->first; node; node = node->next)
 #define QGC_EACH_FUNC(func, module) for (qgc_func *func = (module)->first; func; func = func->next)
 
+/* ir/bind.c: as qgc_module_bind; |found|: whether a type mentions the symbol, which it need not. */
+qgc_result qgc_module_bind_if_found(qgc_module *module, const char *symbol, int64_t value,
+                                    bool *found);
+
 /* ir/verify.c */
 qgc_result qgc_module_verify(qgc_module *module);
 /* ir/print.c */

@@ -364,7 +364,7 @@ static qgc_result check_bindings(onnx_import *im)
     qgc_result result = QGC_OK;
     for (size_t i = 0; i < im->num_bindings; i++) {
         const qgc_binding *binding = &im->bindings[i];
-        if (im->bound[i])
+        if (im->bound[i] || im->may_miss)
             continue;
         result = qgc_report(&im->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
                             "no dimension or scalar input is named %s", binding->name);
@@ -396,6 +396,7 @@ typedef struct import_options {
     const char *directory;
     const qgc_binding *bindings;
     size_t num_bindings;
+    bool *found; /* NULL: every binding has to be found */
 } import_options;
 
 static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
@@ -410,7 +411,10 @@ static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
                       .arena = &module->arena,
                       .bindings = options->bindings,
                       .num_bindings = options->num_bindings,
-                      .bound = QGC_NEW_ARRAY(&module->arena, bool, options->num_bindings),
+                      .bound = options->found
+                                   ? options->found
+                                   : QGC_NEW_ARRAY(&module->arena, bool, options->num_bindings),
+                      .may_miss = options->found != NULL,
                       .fold_budget = FOLD_BASE + FOLD_PER_BYTE * file->size,
                       .values = {.arena = &module->arena},
                       .tensors = {.arena = &module->arena},
@@ -421,9 +425,11 @@ static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
 }
 
 qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory,
-                                 const qgc_binding *bindings, size_t num_bindings)
+                                 const qgc_binding *bindings, size_t num_bindings, bool *found)
 {
-    import_options options = {directory, bindings, num_bindings};
+    import_options options = {directory, bindings, num_bindings, found};
+    for (size_t i = 0; found && i < num_bindings; i++)
+        found[i] = false;
     qgc_module *module = qgc_module_create(context);
     if (read_and_import(module, file, &options) == QGC_OK)
         return module;
@@ -432,14 +438,14 @@ qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, con
 }
 
 qgc_module *qgc_onnx_import(qgc_context *context, const char *path, const qgc_binding *bindings,
-                            size_t num_bindings)
+                            size_t num_bindings, bool *found)
 {
     qgc_file file;
     const char *name = qgc_arena_strdup(&context->arena, qgc_str_from(path));
     if (qgc_file_open(&context->diag, name, &file) != QGC_OK)
         return NULL;
     qgc_module *module = qgc_onnx_import_file(context, &file, directory_of(&context->arena, name),
-                                              bindings, num_bindings);
+                                              bindings, num_bindings, found);
     qgc_file_close(&file);
     return module;
 }

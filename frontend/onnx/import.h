@@ -83,6 +83,7 @@ struct onnx_import {
     const qgc_binding *bindings;
     size_t num_bindings;
     bool *bound;        /* per binding: the model has that name */
+    bool may_miss;      /* it need not */
     size_t fold_budget; /* bytes that folding may still read and write */
     /* the current node */
     const qgc_onnx_node *node;
@@ -179,9 +180,9 @@ qgc_value *onnx_lookup(onnx_import *im, qgc_name name);
 
 /* A whole file as a module. NULL: reported. */
 qgc_module *qgc_onnx_import(qgc_context *context, const char *path, const qgc_binding *bindings,
-                            size_t num_bindings);
+                            size_t num_bindings, bool *found);
 /* The same for a file in memory; |directory| of external data, or NULL: there must be none. */
 qgc_module *qgc_onnx_import_file(qgc_context *context, const qgc_file *file, const char *directory,
-                                 const qgc_binding *bindings, size_t num_bindings);
+                                 const qgc_binding *bindings, size_t num_bindings, bool *found);
 
 #endif

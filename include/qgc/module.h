@@ -24,8 +24,12 @@ typedef struct qgc_binding {
  * file does not have is an error. */
 QGC_API qgc_module *qgc_module_read_bound(qgc_context *context, const char *path,
                                           const qgc_binding *bindings, size_t num);
-/* The same for a text; |name| is what diagnostics call it, |first_line| the number of its first
- * line. |directory|: where weights files are looked for; NULL: their names stay unbound. */
+/* The same for one of several files: |found|, |num| long, gets which names this file has, and a
+ * name that it does not have is no error. */
+QGC_API qgc_module *qgc_module_read_some(qgc_context *context, const char *path,
+                                         const qgc_binding *bindings, size_t num, bool *found);
+/* As qgc_module_read for a text; |name| is what diagnostics call it, |first_line| the number of its
+ * first line. |directory|: where weights files are looked for; NULL: their names stay unbound. */
 QGC_API qgc_module *qgc_module_parse(qgc_context *context, const char *name, qgc_str text,
                                      uint32_t first_line, const char *directory);
 QGC_API void qgc_module_destroy(qgc_module *module);

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     qgc_context *context = qgc_context_create();
     qgc_file file = qgc_file_from_memory("fuzz.onnx", data, size);
-    qgc_module *module = qgc_onnx_import_file(context, &file, NULL, NULL, 0);
+    qgc_module *module = qgc_onnx_import_file(context, &file, NULL, NULL, 0, NULL);
     QGC_ASSERT((module != NULL) == (qgc_context_num_errors(context) == 0),
                "result and reports disagree");
     if (module)

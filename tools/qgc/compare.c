@@ -177,11 +177,13 @@ static qgc_result run_on(invocation *call, qgc_module *a, qgc_module *b,
 
 static qgc_result compare(invocation *call, qgc_compare_options *options, qgc_compare_report *out)
 {
-    qgc_module *a = read_module(call, call->files[0]);
-    qgc_module *b = a ? read_module(call, call->files[1]) : NULL;
-    qgc_result result = b ? run_on(call, a, b, options, out) : QGC_FAILED;
-    qgc_module_destroy(b);
-    qgc_module_destroy(a);
+    const char *const paths[] = {call->files[0], call->files[1]};
+    qgc_module *sides[2];
+    qgc_result result = read_modules(call, paths, 2, sides);
+    if (result == QGC_OK)
+        result = run_on(call, sides[0], sides[1], options, out);
+    qgc_module_destroy(sides[1]);
+    qgc_module_destroy(sides[0]);
     return result;
 }
 

@@ -81,9 +81,7 @@ static qgc_result with_modules(invocation *call, qgc_module *module, qgc_module 
                                qgc_eval_report *out)
 {
     qgc_engine *engine = NULL, *of_reference = NULL;
-    qgc_result result = bind_symbols(call, module);
-    if (result == QGC_OK)
-        result = create_engine(call, module, &engine);
+    qgc_result result = create_engine(call, module, &engine);
     if (result == QGC_OK && reference)
         result = create_engine(call, reference, &of_reference);
     if (result == QGC_OK)
@@ -108,13 +106,13 @@ int run_eval(invocation *call)
     qgc_eval_report report = {0};
     if (check_usage(call) != QGC_OK)
         return fail(call);
-    qgc_module *module = qgc_module_read(call->context, call->files[0]);
-    qgc_module *reference = against && module ? qgc_module_read(call->context, against) : NULL;
-    qgc_result result = module && (!against || reference)
-                            ? with_modules(call, module, reference, &report)
-                            : QGC_FAILED;
-    qgc_module_destroy(reference);
-    qgc_module_destroy(module);
+    const char *const paths[] = {call->files[0], against};
+    qgc_module *modules[2] = {NULL, NULL};
+    qgc_result result = read_modules(call, paths, against ? 2 : 1, modules);
+    if (result == QGC_OK)
+        result = with_modules(call, modules[0], modules[1], &report);
+    qgc_module_destroy(modules[1]);
+    qgc_module_destroy(modules[0]);
     if (result != QGC_OK)
         return fail(call);
     int exceeded = check_limits(call, &report);

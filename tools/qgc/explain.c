@@ -256,7 +256,6 @@ static qgc_result run(invocation *call, explanation *x, qgc_module *stats)
                                          .method = get_option(call, "--method"),
                                          .stats = stats};
     bool is_lowered = strcmp(qgc_module_form(x->module), "lowered") == 0;
-    QGC_CHECK(bind_symbols(call, x->module));
     x->explain = qgc_explain_create(x->module, &options);
     if (!x->explain)
         return QGC_FAILED;
@@ -270,7 +269,7 @@ int run_explain(invocation *call)
     const char *target = get_option(call, "--target"), *from = get_option(call, "--stats");
     explanation x = {.path = call->files[0], .target = target ? target : "cpu"};
     qgc_module *stats = NULL;
-    x.module = qgc_module_read(call->context, x.path);
+    x.module = read_module(call, x.path);
     qgc_result result = x.module ? QGC_OK : QGC_FAILED;
     if (result == QGC_OK && from) {
         stats = qgc_module_read(call->context, from);

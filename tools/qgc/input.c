@@ -147,19 +147,57 @@ qgc_result bind_symbols(invocation *call, qgc_module *module)
     return result;
 }
 
+/* One of several files; |found| of a binding is set where this file has its name. */
+static qgc_module *read_with(invocation *call, const char *path, const bindings *b, bool *found)
+{
+    bool here[MAX_BINDINGS] = {false};
+    qgc_module *module = qgc_module_read_some(call->context, path, b->items, b->num, here);
+    for (size_t i = 0; i < b->num; i++)
+        found[i] |= here[i];
+    bool is_literal = !has_ending(path, ".onnx") || has_option(call, "--literal");
+    if (!module || is_literal ||
+        qgc_pipeline_run(module, "recognize", &(qgc_pipeline_options){0}) == QGC_OK)
+        return module;
+    qgc_module_destroy(module);
+    return NULL;
+}
+
+static qgc_result read_all(invocation *call, const char *const *paths, size_t num,
+                           const bindings *b, qgc_module **out)
+{
+    bool found[MAX_BINDINGS] = {false}, any_onnx = false;
+    for (size_t i = 0; i < num; i++) {
+        if (!(out[i] = read_with(call, paths[i], b, found)))
+            return QGC_FAILED;
+        any_onnx |= has_ending(paths[i], ".onnx");
+    }
+    for (size_t i = 0; i < b->num; i++)
+        if (!found[i])
+            return qgc_context_usage_error(call->context, "no dimension%s is named %s",
+                                           any_onnx ? " or scalar input" : "", b->items[i].name);
+    return QGC_OK;
+}
+
+qgc_result read_modules(invocation *call, const char *const *paths, size_t num, qgc_module **out)
+{
+    bindings b = {.num = 0};
+    memset(out, 0, num * sizeof *out);
+    qgc_result result = read_bindings(call, &b);
+    if (result == QGC_OK)
+        result = read_all(call, paths, num, &b, out);
+    free_bindings(&b);
+    return result;
+}
+
 qgc_module *read_module(invocation *call, const char *path)
 {
     bindings b = {.num = 0};
     qgc_module *module = NULL;
     qgc_result result = read_bindings(call, &b);
-    if (result == QGC_OK && has_ending(path, ".onnx"))
+    if (result == QGC_OK)
         module = qgc_module_read_bound(call->context, path, b.items, b.num);
-    else if (result == QGC_OK)
-        module = qgc_module_read(call->context, path);
-    for (size_t i = 0; i < b.num && module && result == QGC_OK && !has_ending(path, ".onnx"); i++)
-        result = qgc_module_bind(module, b.items[i].name, b.items[i].value);
     free_bindings(&b);
-    if (module && result == QGC_OK && has_ending(path, ".onnx") && !has_option(call, "--literal"))
+    if (module && has_ending(path, ".onnx") && !has_option(call, "--literal"))
         result = qgc_pipeline_run(module, "recognize", &(qgc_pipeline_options){0});
     if (result == QGC_OK)
         return module;

@@ -14,6 +14,10 @@ int for_each_part(invocation *call, each_part *each);
 qgc_module *read_part(invocation *call, qgc_str text, uint32_t first_line, const char *directory);
 /* Another file, with the symbols of --set bound. NULL: reported. */
 qgc_module *read_module(invocation *call, const char *path);
+/* Files that are held against each other: a symbol of --set is bound wherever it occurs, and has to
+ * occur in one of them. |out| gets |num| (at most 2) modules that the caller destroys; NULL from
+ * the first one on that failed. */
+qgc_result read_modules(invocation *call, const char *const *paths, size_t num, qgc_module **out);
 bool has_ending(const char *path, const char *ending);
 
 /* To |path|; to stdout where that is NULL or "-". */
