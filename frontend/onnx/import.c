@@ -349,6 +349,17 @@ static void sweep(onnx_import *im)
     }
 }
 
+/* A model with steps of quantization, or with integer ops, is past calibration. */
+static qgc_form form_of(const qgc_func *func)
+{
+    QGC_EACH_NODE (node, func) {
+        const qgc_op_info *op = qgc_node_op(node);
+        if (op->traits & QGC_TRAIT_BARRIER || strcmp(op->family, "integer") == 0)
+            return QGC_FORM_QUANTIZED;
+    }
+    return QGC_FORM_FLOAT;
+}
+
 static qgc_result check_opset(onnx_import *im)
 {
     qgc_name domain = qgc_context_name(im->context, "");
@@ -383,6 +394,7 @@ static qgc_result import_model(onnx_import *im)
         return QGC_FAILED;
     end_func(im, graph);
     sweep(im);
+    im->module->form = form_of(im->func);
     return qgc_module_verify(im->module);
 }
 

@@ -11,11 +11,12 @@ extern "C" {
 typedef enum qgc_fate {
     QGC_FATE_CLAIMED,   /* in a region of a target */
     QGC_FATE_UNCLAIMED, /* computes on quantized values, but no row of the target takes it */
+    QGC_FATE_INTEGER,   /* an integer op, or one on integers, outside of a region */
     QGC_FATE_FLOAT,     /* computes on float values */
     QGC_FATE_GONE,      /* folded or deleted on the way there */
     QGC_NUM_FATES
 } qgc_fate;
-/* "claimed", "not claimed", "float", "gone"; static. */
+/* "claimed", "not claimed", "integer", "float", "gone"; static. */
 QGC_API const char *qgc_fate_name(qgc_fate fate);
 
 /* An op that computes: not a constant, a step of quantization, an observer, a stub, a call or

@@ -10,9 +10,8 @@
 const char *qgc_fate_name(qgc_fate fate)
 {
     static const char *const names[] = {
-        [QGC_FATE_CLAIMED] = "claimed",
-        [QGC_FATE_UNCLAIMED] = "not claimed",
-        [QGC_FATE_FLOAT] = "float",
+        [QGC_FATE_CLAIMED] = "claimed", [QGC_FATE_UNCLAIMED] = "not claimed",
+        [QGC_FATE_INTEGER] = "integer", [QGC_FATE_FLOAT] = "float",
         [QGC_FATE_GONE] = "gone",
     };
     return names[fate];
@@ -95,9 +94,29 @@ static bool reads_quantized(const qgc_node *node)
     return false;
 }
 
+static bool is_integer(const qgc_node *node)
+{
+    if (strcmp(qgc_node_op(node)->family, "integer") == 0)
+        return true;
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = qgc_node_operand(node, i);
+        if (value && qgc_dtype_get_kind(value->type->dtype) == QGC_FLOAT)
+            return false;
+    }
+    for (uint32_t i = 0; i < node->num_results; i++)
+        if (qgc_dtype_get_kind(node->results[i].type->dtype) == QGC_FLOAT)
+            return false;
+    return true;
+}
+
 /* The op is in no region: the cause that came first is said. */
 static void explain_left(qgc_explain *e, qgc_entry *entry)
 {
+    if (is_integer(entry->last)) {
+        entry->op.fate = QGC_FATE_INTEGER;
+        entry->op.how = "it works on integers as it is";
+        return;
+    }
     const char *name = qgc_full_name(&e->arena, &entry->last->results[0], entry->last->func);
     const qgc_diagnostic *early = remark_on(e, "annotate", name);
     const qgc_diagnostic *late = remark_on(e, "partition", name);

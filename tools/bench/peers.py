@@ -309,8 +309,6 @@ def lower(path, work):
     """The graph that qgc compiles."""
     graph, lowered = os.path.join(work, "graph.qir"), os.path.join(work, "lowered.qir")
     subprocess.run([BUILD / "qgc", "import", path, "--quiet", "-o", graph], check=True)
-    text = pathlib.Path(graph).read_text()
-    pathlib.Path(graph).write_text(text if text.startswith("form ") else "form quantized\n" + text)
     subprocess.run([BUILD / "qgc", "opt", graph, "--passes=canonicalize,partition,lower-integer", "--quiet", "-o", lowered], check=True)
     text = pathlib.Path(lowered).read_text()
     body = [line for line in text[text.index("func @main") : text.index("}")].splitlines()[1:] if "return" not in line]

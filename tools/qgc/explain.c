@@ -45,7 +45,8 @@ static void put_totals(FILE *out, const explanation *x)
             qgc_explain_is_forecast(x->explain) ? "before calibration, for" : "for", x->target);
     fprintf(out, "ops   %zu =", t.all);
     for (int fate = 0; fate < QGC_NUM_FATES; fate++)
-        fprintf(out, "%s %zu %s", fate ? " +" : "", t.ops[fate], qgc_fate_name(fate));
+        if (fate != QGC_FATE_INTEGER || t.ops[fate])
+            fprintf(out, "%s %zu %s", fate ? " +" : "", t.ops[fate], qgc_fate_name(fate));
     fprintf(out, "\nrest  %zu constants, %zu steps of quantization, %zu calls\n", rest.constants,
             rest.steps, rest.calls);
     if (t.all_macs > 0)
@@ -122,6 +123,7 @@ static void write_text(FILE *out, const void *report)
     put_totals(out, x);
     put_regions(out, x);
     put_fate(out, x, QGC_FATE_UNCLAIMED, "not claimed");
+    put_fate(out, x, QGC_FATE_INTEGER, "integer");
     put_fate(out, x, QGC_FATE_FLOAT, "float");
     put_fate(out, x, QGC_FATE_GONE, "gone");
 }

@@ -154,6 +154,7 @@ static void put_fate(html *page, const qgc_explained_op *op)
 {
     static const html_tone TONES[QGC_NUM_FATES] = {[QGC_FATE_CLAIMED] = HTML_GOOD,
                                                    [QGC_FATE_UNCLAIMED] = HTML_BAD,
+                                                   [QGC_FATE_INTEGER] = HTML_PLAIN,
                                                    [QGC_FATE_FLOAT] = HTML_WARN,
                                                    [QGC_FATE_GONE] = HTML_MUTED};
     html_write(page, "<td>");
@@ -198,6 +199,8 @@ static void put_explanation(html *page, const quantize_report *r)
     html_tile(page, HTML_PLAIN, "ops in regions", "%zu", num[QGC_FATE_CLAIMED]);
     html_tile(page, num[QGC_FATE_UNCLAIMED] ? HTML_BAD : HTML_MUTED, "not claimed", "%zu",
               num[QGC_FATE_UNCLAIMED]);
+    if (num[QGC_FATE_INTEGER])
+        html_tile(page, HTML_PLAIN, "on integers, in no region", "%zu", num[QGC_FATE_INTEGER]);
     html_tile(page, num[QGC_FATE_FLOAT] ? HTML_WARN : HTML_MUTED, "in floats", "%zu",
               num[QGC_FATE_FLOAT]);
     html_tile(page, HTML_MUTED, "folded or deleted", "%zu", num[QGC_FATE_GONE]);

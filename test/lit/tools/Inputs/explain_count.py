@@ -1,5 +1,5 @@
 """Holds `qgc explain --format=json` against the text of the graph: counts the ops that compute in the
-text by themselves, and compares with claimed + not claimed + float + gone. usage: FILE.qir [OPTION...]"""
+text by themselves, and compares with claimed + not claimed + integer + float + gone. usage: FILE.qir [OPTION...]"""
 import collections
 import json
 import re
