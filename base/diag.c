@@ -35,6 +35,11 @@ qgc_severity qgc_diag_severity(qgc_diag_id id)
     return rows[id].severity;
 }
 
+const char *qgc_severity_name(qgc_severity severity)
+{
+    return severity_names[severity];
+}
+
 static void add(qgc_diag *diag, qgc_diagnostic item, const char *format, va_list args)
 {
     item.severity = rows[item.id].severity;

@@ -46,6 +46,7 @@ const char *qgc_diag_code(qgc_diag_id id);
 const char *qgc_diag_title(qgc_diag_id id);
 const char *qgc_diag_text(qgc_diag_id id);
 qgc_severity qgc_diag_severity(qgc_diag_id id);
+const char *qgc_severity_name(qgc_severity severity); /* "warning" */
 
 /* Reports with the row's severity. Returns QGC_FAILED, so that `return qgc_report(...)` reads well
  * for errors. */

@@ -15,15 +15,13 @@ typedef struct warner {
 
 /* ---- call sites ---- */
 
-/* How many dB of squared error the decision costs against a range of the record's own; 0 where that
- * cannot be said. Without histograms the error is that of the step. */
-static double sharing_cost(const warner *w, const qgc_stats *stats, const qgc_decision *d)
+double qgc_sharing_cost(const qgc_method *method, const qgc_stats *stats, const qgc_decision *d)
 {
     qgc_quant_spec spec = qgc_spec_quant(d->spec);
     qgc_range own;
     qgc_qparams params;
     double shared_error, own_error;
-    if (qgc_method_range(w->method, stats, &spec, &own) != QGC_STATS_OK ||
+    if (qgc_method_range(method, stats, &spec, &own) != QGC_STATS_OK ||
         qgc_qparams_from_range(&spec, own.lo, own.hi, &params) != QGC_QUANT_OK)
         return 0;
     if (stats->observer != QGC_OBSERVER_HISTOGRAM)
@@ -37,7 +35,7 @@ static double sharing_cost(const warner *w, const qgc_stats *stats, const qgc_de
 static void warn_site(const warner *w, const qgc_record *record, const qgc_node *observer,
                       const qgc_stats *stats, const qgc_decision *d)
 {
-    double cost = sharing_cost(w, stats, d);
+    double cost = qgc_sharing_cost(w->method, stats, d);
     if (cost > w->limits->sharing_db)
         qgc_report(&w->module->context->diag, observer->loc, QGC_D_SHARING_COSTS,
                    "%%%s of @%s: the range of all calls costs the call %%%s %.1f dB, against one "
@@ -61,9 +59,9 @@ static void warn_clipped(const warner *w, const qgc_record *record, const qgc_no
 /* ---- records ---- */
 
 /* The first observer that has recorded the value. */
-static const qgc_node *observer_of(const warner *w, const qgc_record *record)
+static const qgc_node *observer_of(const qgc_module *module, const qgc_record *record)
 {
-    const qgc_func *func = qgc_module_find_func(w->module, record->func);
+    const qgc_func *func = qgc_module_find_func(module, record->func);
     const qgc_value *value = func ? qgc_func_find_value(func, record->value) : NULL;
     for (const qgc_use *use = value ? value->first_use : NULL; use; use = use->next)
         if (use->user->op == QGC_OP_OBSERVE && qgc_observer_records(use->user))
@@ -71,12 +69,22 @@ static const qgc_node *observer_of(const warner *w, const qgc_record *record)
     return NULL;
 }
 
+const qgc_decision *qgc_record_decision(qgc_module *module, const qgc_record *record,
+                                        const qgc_map *decisions, const qgc_node **out_observer)
+{
+    const qgc_node *observer = observer_of(module, record);
+    const qgc_decision *d = observer ? qgc_map_get(decisions, observer) : NULL;
+    if (out_observer)
+        *out_observer = observer;
+    return d && d->params && d->axis < 0 ? d : NULL;
+}
+
 static qgc_result visit(const warner *w, const qgc_record *record)
 {
     qgc_stats stats;
-    const qgc_node *observer = observer_of(w, record);
-    const qgc_decision *d = observer ? qgc_map_get(w->decisions, observer) : NULL;
-    if (!d || !d->params || d->axis >= 0)
+    const qgc_node *observer = NULL;
+    const qgc_decision *d = qgc_record_decision(w->module, record, w->decisions, &observer);
+    if (!d)
         return QGC_OK;
     QGC_TRY(qgc_stats_from_record(w->module, record, w->arena, &stats));
     if (stats.min <= stats.max)

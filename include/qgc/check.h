@@ -8,9 +8,23 @@
 extern "C" {
 #endif
 
+/* A finding in its parts; NULL: it has no such part. The strings live as long as the context. */
+typedef struct qgc_finding {
+    const char *code, *severity, *check; /* "W0820", "warning", "unfused ops" */
+    const char *message, *note;
+    const char *op, *value, *help; /* "linear", "@main.%c" */
+    const char *file;              /* NULL: it has no place */
+    uint32_t line, column;         /* from 1 */
+} qgc_finding;
+
+typedef void qgc_finding_row(void *user, const qgc_finding *finding);
+
 typedef struct qgc_structure_options {
-    const char *rules; /* a rules file: of a graph that is not annotated yet; or NULL */
-    qgc_module *stats; /* a calibrated graph to take statistics of values from; or NULL */
+    const char *rules;        /* a rules file: of a graph that is not annotated yet; or NULL */
+    qgc_module *stats;        /* a calibrated graph to take statistics of values from; or NULL */
+    qgc_finding_row *finding; /* called for each finding, check by check; or NULL */
+    void *user;
+    bool is_silent; /* findings are not reported, only handed to |finding| */
 } qgc_structure_options;
 
 /* Reports findings: diagnostics with the fields check, op, value and help. QGC_FAILED: the graph

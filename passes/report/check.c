@@ -12,6 +12,7 @@ static const qgc_check table[] = {
      "fuse before annotate; where a value has other users, give them a copy"},
     {QGC_D_SHARED_FUNC, qgc_check_sharing,
      "a function of its own for a call whose values differ much"},
+    {QGC_D_SHARING_COSTS, qgc_check_sharing_costs, "a function of its own for this call"},
     {QGC_D_FLOAT_BETWEEN, qgc_check_float_between,
      "a rule that quantizes it, or float for its neighbours, too"},
     {QGC_D_MIXED_OPERANDS, qgc_check_mixed,
@@ -78,6 +79,41 @@ const qgc_value *qgc_bare_value(const qgc_value *value)
     return value;
 }
 
+/* ---- findings ---- */
+
+static qgc_finding finding_of(qgc_diag *diag, const qgc_diagnostic *item)
+{
+    qgc_finding f = {.code = qgc_diag_code(item->id),
+                     .severity = qgc_severity_name(item->severity),
+                     .check = qgc_diag_title(item->id),
+                     .message = item->message,
+                     .op = qgc_diag_field_of(item, "op"),
+                     .value = qgc_diag_field_of(item, "value"),
+                     .help = qgc_diag_field_of(item, "help")};
+    const qgc_source *source = qgc_source_get(diag->sources, item->loc.source);
+    if (source) {
+        qgc_position at = qgc_source_position(diag->sources, item->loc);
+        f.file = source->name;
+        f.line = at.line;
+        f.column = at.column;
+    }
+    return f;
+}
+
+/* A note belongs to the diagnostic before it. */
+static void hand_on(qgc_diag *diag, size_t first, const qgc_structure_options *options)
+{
+    for (size_t i = first; i < diag->list.size; i++) {
+        const qgc_diagnostic *item = &diag->list.data[i];
+        const qgc_diagnostic *next = i + 1 < diag->list.size ? item + 1 : NULL;
+        if (item->severity == QGC_NOTE)
+            continue;
+        qgc_finding f = finding_of(diag, item);
+        f.note = next && next->severity == QGC_NOTE ? next->message : NULL;
+        options->finding(options->user, &f);
+    }
+}
+
 /* ---- running ---- */
 
 /* A float graph is checked as it will be: annotated, with observers. Warnings of the rules stay. */
@@ -118,13 +154,18 @@ qgc_result qgc_module_check(qgc_module *module, const qgc_structure_options *opt
 {
     qgc_arena arena = {0};
     qgc_checker c = {.module = module, .context = module->context, .arena = &arena};
-    size_t before = module->context->diag.num_warnings;
+    qgc_diag *diag = &module->context->diag;
+    size_t before = diag->num_warnings, first = diag->list.size;
     c.graph = qgc_module_copy(module);
     c.stats = options->stats ? options->stats : module;
     qgc_result result = run_all(&c, options->rules);
     qgc_module_destroy(c.graph);
     qgc_arena_destroy(&arena);
-    *out_warnings = module->context->diag.num_warnings - before;
+    *out_warnings = diag->num_warnings - before;
+    if (result == QGC_OK && options->finding)
+        hand_on(diag, first, options);
+    if (result == QGC_OK && options->is_silent)
+        qgc_diag_rollback(diag, first);
     return result;
 }
 

@@ -8,7 +8,7 @@
 typedef struct qgc_checker {
     qgc_module *module; /* as given */
     qgc_module *graph;  /* with observers or steps: a copy, or the module */
-    const qgc_module *stats;
+    qgc_module *stats;
     qgc_context *context;
     qgc_arena *arena;
     const struct qgc_check *check; /* the row at hand */
@@ -30,10 +30,15 @@ const qgc_value *qgc_bare_value(const qgc_value *value);
 
 /* check_structure.c */
 void qgc_check_unfused(qgc_checker *c);
-void qgc_check_sharing(qgc_checker *c);
 void qgc_check_stub_missing(qgc_checker *c);
 void qgc_check_stub_redundant(qgc_checker *c);
 void qgc_check_uncalled(qgc_checker *c);
+
+/* check_sharing.c */
+void qgc_check_sharing(qgc_checker *c);
+void qgc_check_sharing_costs(qgc_checker *c);
+/* Calls of a function, in the whole module. */
+uint32_t qgc_count_calls(const qgc_module *module, const qgc_func *callee);
 
 /* check_types.c */
 void qgc_check_float_between(qgc_checker *c);

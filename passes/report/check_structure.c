@@ -3,11 +3,9 @@
 #include "passes/fuse.h"
 #include "passes/report/check.h"
 #include "passes/report/explain.h"
-#include "passes/stats_record.h"
 #include "passes/stubs.h"
 #include "qgc/pass.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- chains ---- */
@@ -121,63 +119,12 @@ void qgc_check_unfused(qgc_checker *c)
 
 /* ---- functions ---- */
 
-static uint32_t count_calls(const qgc_module *module, const qgc_func *callee)
-{
-    uint32_t num = 0;
-    QGC_EACH_FUNC (func, module)
-        QGC_EACH_NODE (node, func)
-            num +=
-                qgc_node_op(node)->traits & QGC_TRAIT_CALL && node->attrs[0].name == callee->name;
-    return num;
-}
-
-/* How far the call sites' ranges lie apart: the greatest quotient of their spans, in dB. */
-static double spread_of(qgc_checker *c, const qgc_func *func, const char **out_value)
-{
-    double worst = -1;
-    for (size_t i = 0; i < c->stats->stats.size; i++)
-        for (size_t k = 0; k < c->stats->stats.size; k++) {
-            const qgc_record *a = &c->stats->stats.data[i], *b = &c->stats->stats.data[k];
-            qgc_stats x, y;
-            if (a->func != func->name || b->func != a->func || a->value != b->value || !a->site ||
-                !b->site || a->site == b->site)
-                continue;
-            if (qgc_stats_from_record(c->module, a, c->arena, &x) != QGC_OK ||
-                qgc_stats_from_record(c->module, b, c->arena, &y) != QGC_OK)
-                return worst;
-            double p = (double)x.max - (double)x.min, q = (double)y.max - (double)y.min;
-            double db = p > 0 && q > 0 ? 20 * log10(p / q) : 0;
-            *out_value = db > worst ? a->value->data : *out_value;
-            worst = db > worst ? db : worst;
-        }
-    return worst;
-}
-
-void qgc_check_sharing(qgc_checker *c)
-{
-    QGC_EACH_FUNC (func, c->module) {
-        uint32_t num = func->target ? 0 : count_calls(c->module, func);
-        const char *value = "";
-        if (num < 2)
-            continue;
-        double db = spread_of(c, func, &value);
-        if (db < 0)
-            qgc_find(c, func->first, "@%s is called from %u places, which share its parameters",
-                     func->name->data, num);
-        else
-            qgc_find(c, func->first,
-                     "@%s is called from %u places, which share its parameters: the ranges of "
-                     "%%%s lie %.1f dB apart",
-                     func->name->data, num, value, db);
-    }
-}
-
 void qgc_check_uncalled(qgc_checker *c)
 {
     if (!qgc_module_find_func(c->module, qgc_context_name(c->context, "main")))
         return;
     QGC_EACH_FUNC (func, c->module)
-        if (strcmp(func->name->data, "main") != 0 && !count_calls(c->module, func))
+        if (strcmp(func->name->data, "main") != 0 && !qgc_count_calls(c->module, func))
             qgc_find(c, func->first, "@%s is never called", func->name->data);
 }
 

@@ -17,8 +17,22 @@ PAGES = {
     "diff": ["diff", "models/resnet.onnx", "{}/quantized.qir", "-o", "{}/diff.html"],
     "report": ["quantize", "models/mobilenet.onnx", *DATA, "--target", "cpu", "-o", "{}/lowered.qir", "--report",
                "{}/report.html"],
+    "check": ["check", "{}/bad.qir", "-o", "{}/check.html"],
     "compare": ["compare", "models/resnet.onnx", "{}/quantized.qir", *DATA, "--limit", "64", "-o", "{}/compare.html"],
 }
+# An op that is not fused, and a function that is never called.
+BAD = """func @main(%x: f32[N,4]) -> (f32[N,4], f32[N,4]) {
+  %w = const 0.5 : f32[4,4]
+  %c = linear %x, %w
+  %r = relu %c
+  %s = sigmoid %c
+  return %r, %s
+}
+func @dead(%y: f32[N,4]) -> (f32[N,4]) {
+  %z = neg %y
+  return %z
+}
+"""
 IS_VISIBLE = "document.querySelector('%s').checkVisibility({contentVisibilityAuto: false})"
 
 
@@ -39,6 +53,7 @@ class Pages(unittest.TestCase):
         cls.directory = pathlib.Path(directory.name)
         cls.browser = cls.enterClassContext(Browser())
         run("quantize", "models/resnet.onnx", *DATA, "-o", f"{cls.directory}/quantized.qir")
+        (cls.directory / "bad.qir").write_text(BAD, encoding="utf-8")
         for command in PAGES.values():
             run(*(word.replace("{}", str(cls.directory)) for word in command))
 
@@ -181,6 +196,21 @@ class Pages(unittest.TestCase):
         self.browser.click("tbody a")
         self.browser.wait(f"document.querySelector('{row}').getBoundingClientRect().top < innerHeight")
         self.assertTrue(self.value(IS_VISIBLE % row))
+
+    # ---- findings ----
+
+    def test_a_finding_is_searched(self):
+        self.open("check")
+        rows = "document.querySelectorAll('#checks .scroll')[0].querySelectorAll('tbody tr:not(.hidden)').length"
+        self.assertEqual(self.value(rows), 2)
+        self.browser.click("#checks td .v")
+        self.assertEqual(self.value(rows), 1)
+        self.browser.click("#search input")
+        self.browser.press("Escape")
+        self.assertEqual(self.value(rows), 2)
+        self.assertFalse(self.value(IS_VISIBLE % "details td"))
+        self.search("squared error")
+        self.assertTrue(self.value(IS_VISIBLE % "details tr:not(.hidden) td"))
 
     # ---- plots ----
 

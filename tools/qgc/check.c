@@ -1,4 +1,5 @@
-/* qgc check: findings, and the types of the ops. */
+/* qgc check: findings, and the types of the ops, as text, JSON lines and a page. */
+#include "findings.h"
 #include "input.h"
 #include "output.h"
 
@@ -22,28 +23,64 @@ static void put_row(void *user, const char *op, const char *types, size_t num)
     printf(", \"num\": %zu}\n", num);
 }
 
-static qgc_result check(invocation *call, qgc_module *module, qgc_module *stats, size_t *warnings)
+/* ---- the page ---- */
+
+typedef struct check_page {
+    const finding_list *findings;
+    qgc_module *module;
+    const char *path;
+} check_page;
+
+static void write_html(FILE *out, const void *report)
+{
+    const check_page *p = report;
+    findings_write_page(out, p->findings, p->module, p->path);
+}
+
+static qgc_result write_page(invocation *call, qgc_module *module, const finding_list *findings)
+{
+    const char *path = get_option(call, "-o");
+    check_page page = {findings, module, call->files[0]};
+    if (findings->failed)
+        return qgc_context_usage_error(call->context, "%s: not enough memory for the page", path);
+    return path ? write_output(call, path, write_html, &page) : QGC_OK;
+}
+
+/* ---- the command ---- */
+
+static qgc_result check(invocation *call, qgc_module *module, qgc_module *stats,
+                        finding_list *findings)
 {
     const char *format = get_option(call, "--diag-format");
     sink s = {format && strcmp(format, "json") == 0};
-    const qgc_structure_options options = {.rules = get_option(call, "--rules"), .stats = stats};
-    QGC_CHECK(qgc_module_check(module, &options, warnings));
+    size_t warnings;
+    const qgc_structure_options options = {.rules = get_option(call, "--rules"),
+                                           .stats = stats,
+                                           .finding = findings_add,
+                                           .user = findings};
+    QGC_CHECK(qgc_module_check(module, &options, &warnings));
     qgc_context_flush(call->context, stdout, s.is_json ? QGC_DIAG_JSON : QGC_DIAG_TEXT, false);
     if (!s.is_json)
-        printf("%zu warning%s\n\n   num  op                   types\n", *warnings,
-               *warnings == 1 ? "" : "s");
+        printf("%zu warning%s\n\n   num  op                   types\n", warnings,
+               warnings == 1 ? "" : "s");
     qgc_module_types(module, put_row, &s);
-    return QGC_OK;
+    return write_page(call, module, findings);
 }
 
 int run_check(invocation *call)
 {
-    const char *from = get_option(call, "--stats");
-    size_t warnings = 0;
+    const char *from = get_option(call, "--stats"), *page = get_option(call, "-o");
+    if (page && strcmp(page, "-") == 0) {
+        qgc_context_usage_error(call->context, "qgc check -o: expected a file for the page");
+        return fail(call);
+    }
+    finding_list findings = {0};
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
     qgc_module *stats = module && from ? qgc_module_read(call->context, from) : NULL;
     qgc_result result =
-        module && (!from || stats) ? check(call, module, stats, &warnings) : QGC_FAILED;
+        module && (!from || stats) ? check(call, module, stats, &findings) : QGC_FAILED;
+    size_t warnings = findings.num_warnings;
+    findings_free(&findings);
     qgc_module_destroy(stats);
     qgc_module_destroy(module);
     if (result != QGC_OK)

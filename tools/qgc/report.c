@@ -154,6 +154,23 @@ static qgc_result measure_time(invocation *call, const report_source *source, qu
     return result;
 }
 
+/* ---- findings ---- */
+
+/* A lowered graph keeps none of what the checks look at. */
+static qgc_result check_graph(invocation *call, const report_source *source, quantize_report *r)
+{
+    size_t warnings;
+    qgc_module *calibrated = qgc_module_read(call->context, source->calibrated);
+    const qgc_structure_options options = {
+        .stats = calibrated, .finding = findings_add, .user = &r->findings, .is_silent = true};
+    qgc_module *module = is_lowered(r) ? calibrated : r->right;
+    qgc_result result = calibrated ? qgc_module_check(module, &options, &warnings) : QGC_FAILED;
+    qgc_module_destroy(calibrated);
+    if (r->findings.failed)
+        return qgc_context_usage_error(call->context, "not enough memory for the findings");
+    return result;
+}
+
 /* ---- all ---- */
 
 static qgc_explain *explain(invocation *call, qgc_module *module)
@@ -176,6 +193,7 @@ static qgc_result measure(invocation *call, const report_source *source, quantiz
     QGC_CHECK(compare_values(call, source, r));
     QGC_CHECK(measure_sensitivity(call, source, r));
     QGC_CHECK(measure_time(call, source, r));
+    QGC_CHECK(check_graph(call, source, r));
     r->diff = qgc_diff_create(r->left, r->right);
     r->explain = explain(call, r->left);
     return r->explain ? QGC_OK : QGC_FAILED;
@@ -189,6 +207,7 @@ qgc_result write_report(invocation *call, const report_source *source)
         result = write_output(call, get_option(call, "--report"), report_write_html, &r);
     qgc_explain_destroy(r.explain);
     qgc_diff_destroy(r.diff);
+    findings_free(&r.findings);
     qgc_sens_report_free(&r.sensitivity);
     qgc_compare_report_free(&r.values);
     qgc_module_destroy(r.right);

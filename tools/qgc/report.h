@@ -3,6 +3,7 @@
 #define QGC_TOOLS_REPORT_H
 
 #include "compare.h"
+#include "findings.h"
 
 /* The model that was quantized, to be read again: some figures change the graphs they are taken
  * from. */
@@ -21,6 +22,8 @@ typedef struct quantize_report {
     qgc_compare_report values;
     qgc_sens_report sensitivity;
     double seconds[2]; /* of machine code for one sample: float, quantized */
+    finding_list
+        findings; /* of the quantized graph, or where that is lowered, the calibrated one */
     qgc_diff *diff;
     qgc_explain *explain; /* of the float graph */
 } quantize_report;

@@ -221,6 +221,7 @@ void report_write_html(FILE *out, const void *report)
     snprintf(subtitle, sizeof subtitle, "%s \xe2\x86\x92 %s", r->model, r->output);
     html_begin(&page, out, "qgc quantize", subtitle);
     put_summary(&page, r);
+    findings_write_section(&page, &r->findings, "What looks wrong", false);
     comparison c = {&r->values, r->model, r->output, 10, "sqnr"};
     compare_write_sections(&page, &c);
     put_sensitivity(&page, r);
