@@ -167,7 +167,8 @@ static qgc_result read_all(invocation *call, const char *const *paths, size_t nu
 {
     bool found[MAX_BINDINGS] = {false}, any_onnx = false;
     for (size_t i = 0; i < num; i++) {
-        if (!(out[i] = read_with(call, paths[i], b, found)))
+        out[i] = read_with(call, paths[i], b, found);
+        if (!out[i])
             return QGC_FAILED;
         any_onnx |= has_ending(paths[i], ".onnx");
     }
