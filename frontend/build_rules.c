@@ -62,7 +62,9 @@ static void print_list(qgc_text *out, qgc_ast_list list, const char *separator)
     for (const qgc_ast *item = list.first; item; item = item->next) {
         if (item != list.first)
             qgc_text_puts(out, separator);
-        if (item->kind == QGC_AST_PAIR && item->num > 1) { /* port with a list */
+        bool is_list =
+            item->kind == QGC_AST_PAIR && (item->num > 1 || item->first->kind == QGC_AST_INT);
+        if (is_list) { /* port with a list; numbers stand in lists only */
             qgc_text_put(out, item->text);
             qgc_text_puts(out, " [");
             print_list(out, (qgc_ast_list){.first = item->first}, ", ");

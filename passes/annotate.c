@@ -150,15 +150,53 @@ static qgc_port_site site_of(const qgc_node *node, uint32_t slot, uint32_t data_
     return site;
 }
 
+/* For the log: what a port now is, though no rule says so. |spec| NULL: float. */
+static void log_change(const qgc_annotator *a, const qgc_node *node, uint32_t slot,
+                       const qgc_spec *spec, const char *why)
+{
+    const qgc_change change = {.spec = spec ? *spec : (qgc_spec){.kind = QGC_SPEC_FLOAT},
+                               .why = why};
+    if (a->log)
+        qgc_change_log_add(a->log, node, slot, &change);
+}
+
+static void log_steps(const qgc_annotator *a, const qgc_port_site *site, uint32_t slot)
+{
+    for (size_t i = 0; i < site->steps->list.size; i++) {
+        const qgc_rule_step *step = &site->steps->list.data[i];
+        qgc_change change = {.spec = step->spec, .rule = a->rules->rows.data[step->row].loc};
+        if (site->start && !i)
+            change.table = a->taking;
+        qgc_change_log_add(a->log, site->node, slot, &change);
+    }
+    if (!site->steps->list.size)
+        log_change(a, site->node, slot, NULL, "no rule speaks of it");
+}
+
+static qgc_rule_decision decide_rules(qgc_annotator *a, qgc_port_site site, uint32_t slot)
+{
+    qgc_rule_steps steps = {.arena = a->env->scratch};
+    site.steps = a->log ? &steps : NULL;
+    qgc_rule_decision decision = qgc_rules_decide(a->rules, &site);
+    if (a->log)
+        log_steps(a, &site, slot);
+    return decision;
+}
+
 static qgc_rule_decision decide_site(qgc_annotator *a, const qgc_port_site *site, uint32_t slot)
 {
-    qgc_rule_decision decision = qgc_rules_decide(a->rules, site);
-    if (decision.spec.per_channel && (!site->is_weight || !has_channels(site->node, slot)))
+    qgc_rule_decision decision = decide_rules(a, *site, slot);
+    if (decision.spec.per_channel && (!site->is_weight || !has_channels(site->node, slot))) {
         decision.spec.per_channel = false;
+        log_change(a, site->node, slot, &decision.spec, "no constant with channels");
+    }
     bool can_be_dynamic = !site->is_result && operand_row(site->node, slot)->quant == QGC_Q_ACT &&
                           !qgc_is_constant(site->value) && has_weight(site->node);
-    if (decision.spec.dynamic && !can_be_dynamic)
+    if (decision.spec.dynamic && !can_be_dynamic) {
         decision.is_float = true;
+        log_change(a, site->node, slot, NULL,
+                   "only operands of ops with constant weights are quantized while running");
+    }
     return decision;
 }
 
@@ -167,8 +205,10 @@ static qgc_rule_decision decide(qgc_annotator *a, qgc_node *node, uint32_t slot,
 {
     qgc_port_site site = site_of(node, slot, data_index);
     qgc_rule_decision decision = decide_site(a, &site, slot);
-    if (is_inner(a, site.value) || is_inner_scalar(a, node, slot))
+    if (is_inner(a, site.value) || is_inner_scalar(a, node, slot)) {
         decision.is_float = true;
+        log_change(a, node, slot, NULL, "fuse marked it as inside a chain");
+    }
     return decision;
 }
 
@@ -219,6 +259,7 @@ bool qgc_annotate_port(qgc_annotator *a, qgc_node *node, uint32_t slot, const qg
 void qgc_annotate_drop(const qgc_annotator *a, qgc_node *node, uint32_t slot)
 {
     const qgc_attr none = {.kind = QGC_ATTR_NONE};
+    log_change(a, node, slot, NULL, "the port that it shares with is float");
     qgc_node_set_extra(node, qgc_annotation_name(node, slot, a->env->scratch), none);
     qgc_node_set_extra(node, history_name(node, slot, a->env->scratch), none);
 }
@@ -264,9 +305,16 @@ static void annotate_bias(qgc_annotator *a, qgc_node *node)
         if (decision.is_float)
             continue;
         set_spec(node, i, &spec, a->env->scratch);
+        log_change(a, node, i, &spec, "the product of these scales");
         if (a->rules->is_users)
             set_history(node, i, &decision, a->env->scratch);
     }
+}
+
+static void set_shared(qgc_annotator *a, qgc_node *node, uint32_t slot, const qgc_spec *spec)
+{
+    set_spec(node, slot, spec, a->env->scratch);
+    log_change(a, node, slot, spec, "the op moves data: its first operand's parameters");
 }
 
 /* An op that moves data has its first quantized operand's parameters everywhere. */
@@ -282,7 +330,7 @@ static bool annotate(qgc_annotator *a, qgc_node *node)
         data_index += operand_row(node, i)->quant == QGC_Q_ACT;
         bool joins = shares && first.values[0] && !decision.is_float;
         if (joins)
-            set_spec(node, i, &first, a->env->scratch);
+            set_shared(a, node, i, &first);
         else if (set_decision(a, node, i, &decision) && !first.values[0])
             first.values[0] = node->operands[i].value->name;
         any |= !decision.is_float;
@@ -290,7 +338,9 @@ static bool annotate(qgc_annotator *a, qgc_node *node)
     annotate_bias(a, node);
     qgc_rule_decision result = decide(a, node, UINT32_MAX, 0);
     if (shares && first.values[0] && !result.is_float)
-        set_spec(node, UINT32_MAX, &first, a->env->scratch);
+        set_shared(a, node, UINT32_MAX, &first);
+    else if (shares && !result.is_float)
+        log_change(a, node, UINT32_MAX, NULL, "no operand is quantized that it could share with");
     else if (!shares)
         any |= set_decision(a, node, UINT32_MAX, &result);
     return any;
@@ -317,6 +367,8 @@ static void stays_float(const qgc_annotator *a, const qgc_node *node, const char
                         const char *rule)
 {
     qgc_diag *diag = &a->env->context->diag;
+    if (a->log)
+        qgc_change_log_stays(a->log, node, why);
     if (!qgc_wants_remarks(diag))
         return;
     qgc_report(diag, node->loc, QGC_D_STAYS_FLOAT, "%s stays float: %s",
@@ -380,7 +432,7 @@ static bool visit_func(qgc_annotator *a, qgc_func *func)
         if (qgc_map_get(&taken.nodes, node) || !is_candidate(node))
             continue;
         is_excluded(a, node, false); /* so that the rules that say so count as used */
-        if (qgc_wants_remarks(&a->env->context->diag))
+        if (qgc_wants_remarks(&a->env->context->diag) || a->log)
             stays_float(a, node,
                         qgc_stubs_hold(&a->stubs, node) ? untaken_reason(a, node, &taken) : OUTSIDE,
                         NULL);
@@ -388,7 +440,7 @@ static bool visit_func(qgc_annotator *a, qgc_func *func)
     return any;
 }
 
-enum { ACT, WEIGHT, BIAS, RULES, TABLE, TARGET }; /* options */
+enum { ACT, WEIGHT, BIAS, RULES, TABLE, TARGET, CHANGELOG }; /* options */
 
 static const char *or_default(const char *text, const char *usual)
 {
@@ -443,6 +495,8 @@ static qgc_rule_list *load_rules(const qgc_pass_env *env)
         fault = "rules stand in the file, `quantizer NAME` among them; table contradicts it";
     else if (has_table && env->options[BIAS][0])
         fault = "the rows of the table say what biases become; bias contradicts them";
+    else if (rules[0] && strcmp(rules, env->options[CHANGELOG]) == 0)
+        fault = "the change log would replace the file that rules names";
     if (fault) {
         qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "annotate: %s", fault);
         return NULL;
@@ -457,17 +511,32 @@ static qgc_rule_list *load_rules(const qgc_pass_env *env)
                      : qgc_rule_list_load(env, NULL, "int8");
 }
 
+static bool visit_module(qgc_annotator *a, qgc_module *module)
+{
+    bool changed = false;
+    qgc_stubs_find(module, a->env->scratch, &a->stubs);
+    QGC_EACH_FUNC (func, module)
+        changed |= visit_func(a, func);
+    return changed;
+}
+
 qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
 {
+    const char *path = env->options[CHANGELOG];
     qgc_annotator a = {.env = env, .rules = load_rules(env)};
     if (!a.rules)
         return QGC_PASS_FAILED;
-    bool changed = false;
-    qgc_stubs_find(module, env->scratch, &a.stubs);
-    QGC_EACH_FUNC (func, module)
-        changed |= visit_func(&a, func);
+    if (path[0])
+        a.log = qgc_change_log_create(env);
+    bool changed = a.rules->has_ports;
+    if (a.rules->has_ports)
+        a.failed = !qgc_change_log_replay(a.rules, module, env, a.log);
+    else
+        changed = visit_module(&a, module);
     if (a.failed)
         return QGC_PASS_FAILED;
     qgc_rules_warn(a.rules, false, env);
+    if (a.log && qgc_change_log_save(a.log, module, a.rules, path) != QGC_OK)
+        return QGC_PASS_FAILED;
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;
 }

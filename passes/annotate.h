@@ -2,6 +2,7 @@
 #ifndef QGC_PASSES_ANNOTATE_H
 #define QGC_PASSES_ANNOTATE_H
 
+#include "passes/change_log.h"
 #include "passes/rules.h"
 #include "passes/stubs.h"
 
@@ -9,6 +10,8 @@ typedef struct qgc_annotator {
     const qgc_pass_env *env;
     qgc_rule_list *rules;
     qgc_stubs stubs;
+    qgc_change_log *log; /* or NULL */
+    qgc_loc taking;      /* the row of a quantizer table that takes a chain */
     bool failed;
 } qgc_annotator;
 

@@ -164,7 +164,7 @@ static bool read_conditions(loader *l, const qgc_take *take, qgc_take_row *out)
 
 static bool read_row(loader *l, const qgc_take *take)
 {
-    qgc_take_row row = {.is_sweep = take->is_sweep};
+    qgc_take_row row = {.is_sweep = take->is_sweep, .loc = take->loc};
     if (take->steps.num > QGC_MAX_STEPS)
         return bad(l, take->loc, "a chain has at most %d ops", QGC_MAX_STEPS);
     for (const qgc_ast *step = take->steps.first; step; step = step->next) {

@@ -45,6 +45,7 @@ typedef struct qgc_take_step {
 struct qgc_take_condition;
 
 typedef struct qgc_take_row {
+    qgc_loc loc;
     bool is_sweep;
     uint32_t num_steps, num_conditions;
     qgc_take_step steps[QGC_MAX_STEPS];

@@ -26,7 +26,7 @@ static bool no(matcher *m, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (qgc_wants_remarks(&m->annotator->env->context->diag))
+    if (qgc_wants_remarks(&m->annotator->env->context->diag) || m->annotator->log)
         m->why = qgc_arena_vprintf(m->annotator->env->scratch, format, args);
     va_end(args);
     return false;
@@ -251,6 +251,7 @@ static bool take(matcher *m, const qgc_take_row *row, qgc_node *node)
     m->chain = (qgc_take_chain){.taken = m->taken};
     if (!match_from(m, row, 0, node, QGC_RESULT_SLOT))
         return false;
+    m->annotator->taking = row->loc;
     for (uint32_t i = 0; i < row->num_steps; i++) {
         bool is_last = i + 1 == row->num_steps;
         each_slot(m, row, i, annotate_slot);

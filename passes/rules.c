@@ -263,6 +263,23 @@ static bool plain_name(loader *l, qgc_str name, qgc_loc loc, qgc_str *out)
     return true;
 }
 
+bool qgc_rule_split_name(const qgc_pass_env *env, qgc_str name, qgc_loc loc, qgc_str *func,
+                         qgc_str *value)
+{
+    loader l = {.env = env};
+    qgc_str rest = {name.data + 1, name.size ? name.size - 1 : 0};
+    size_t size = name.size && name.data[0] == '@' ? func_size(rest) : 0;
+    qgc_text texts[2] = {{.arena = env->scratch}, {.arena = env->scratch}};
+    if (!size || size + 2 >= rest.size)
+        return bad(&l, loc, "expected the name of a value, \"@f.%%v\"");
+    qgc_str end = {rest.data + size + 2, rest.size - size - 2}; /* behind ".%" */
+    if (!put_plain(&l, &texts[0], rest, size, loc) || !put_plain(&l, &texts[1], end, end.size, loc))
+        return false;
+    *func = qgc_text_str(&texts[0]);
+    *value = qgc_text_str(&texts[1]);
+    return true;
+}
+
 /* Length of the first word: up to a blank or comma that is not in quotes. */
 static size_t word_size(qgc_str line)
 {
@@ -408,6 +425,8 @@ static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
         return read_quantizer(l, word->next, row);
     case QGC_SELECT_TARGET:
         return read_target(l, word->next, row);
+    case QGC_SELECT_PORT: /* read before */
+        break;
     }
     return bad(l, word->loc,
                "'%.*s': expected preset, quantizer, target, all, op, name, value or "
@@ -449,6 +468,12 @@ static bool load_rule(loader *l, const qgc_rule *rule)
         return load_preset(l, first->next->text, first->next->loc) && at_end(l, first->next->next);
     }
     qgc_rule_row row = {.loc = rule->loc, .preset = l->preset};
+    if (is_word(first, "port")) {
+        if (!qgc_rule_read_port(l->env, rule, &row))
+            return false;
+        qgc_vec_push(l->env->scratch, &l->list->rows, row);
+        return l->list->has_ports = true;
+    }
     if (!read_selector(l, first, &row))
         return false;
     bool is_quantizer = row.select == QGC_SELECT_QUANTIZER;
@@ -486,11 +511,24 @@ static bool load_file(loader *l, const char *path)
     return source ? load_source(l, source) : bad(l, QGC_NO_LOC, "%s: larger than 4 GiB", path);
 }
 
+/* Exact rows and others in one file would need an order between them. */
+static bool check_log(loader *l)
+{
+    for (size_t i = 0; l->list->has_ports && i < l->list->rows.size; i++) {
+        const qgc_rule_row *row = &l->list->rows.data[i];
+        if (row->select != QGC_SELECT_PORT && row->select != QGC_SELECT_TARGET)
+            return bad(l, row->loc,
+                       "`port` rows are a change log and decide alone: beside them "
+                       "only `target` rows may stand");
+    }
+    return true;
+}
+
 qgc_rule_list *qgc_rule_list_load(const qgc_pass_env *env, const char *path, const char *preset)
 {
     loader l = {.env = env, .list = QGC_NEW(env->scratch, qgc_rule_list), .directory = ""};
     bool good = path ? load_file(&l, path) : load_preset(&l, qgc_str_from(preset), QGC_NO_LOC);
-    return good ? l.list : NULL;
+    return good && check_log(&l) ? l.list : NULL;
 }
 
 qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text)

@@ -17,6 +17,7 @@ typedef enum qgc_rule_select {
     QGC_SELECT_QUANTIZER, /* quantizer NAME|"file" [op MNEMONIC] [under "scope"]: what its rows take
                            */
     QGC_SELECT_TARGET,    /* target "name" [op MNEMONIC] [under "scope"]: of partition */
+    QGC_SELECT_PORT,      /* port "@f.%v" MNEMONIC PORT: a row of a change log */
 } qgc_rule_select;
 
 /* Ports that an action is about. */
@@ -37,6 +38,15 @@ typedef struct qgc_rule_action {
     const qgc_spec *specs; /* own specs may have a type alone: it is merged with what was there */
 } qgc_rule_action;
 
+/* What a `port` row says: exactly this is written, and nothing else has a say. */
+typedef struct qgc_exact_port {
+    qgc_str func, value; /* of the op's first result */
+    qgc_opcode op;
+    qgc_str port;     /* "x", "parts.1", "out" */
+    qgc_spec spec;    /* FLOAT: none */
+    qgc_attr history; /* of `rules.<port>`, or NONE */
+} qgc_exact_port;
+
 typedef struct qgc_rule_row {
     qgc_rule_select select;
     qgc_opcode op; /* OP; QUANTIZER, TARGET where |has_op|: chains with it */
@@ -45,6 +55,7 @@ typedef struct qgc_rule_row {
     qgc_str under;            /* OP, QUANTIZER, TARGET: prefix, or empty */
     qgc_quantizer *quantizer; /* QUANTIZER: its specs are those of this row */
     qgc_interner *values;     /* TABLE: names */
+    qgc_exact_port *exact;    /* PORT */
     uint32_t num_actions;
     qgc_rule_action *actions;
     qgc_loc loc;
@@ -53,6 +64,7 @@ typedef struct qgc_rule_row {
 } qgc_rule_row;
 
 typedef struct qgc_rule_list {
+    bool has_ports;     /* a change log: rows are PORT or TARGET */
     bool has_quantizer; /* then the other rows only change what quantizers gave */
     bool is_users; /* some row comes from a file of the user's: what decided is worth recording */
     QGC_VEC(qgc_rule_row) rows;
@@ -65,6 +77,23 @@ qgc_rule_list *qgc_rule_list_load(const qgc_pass_env *env, const char *path, con
 /* The same from a text, for options. */
 qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text);
 
+/* The same for one `port` row (rules_port.c). */
+bool qgc_rule_read_port(const qgc_pass_env *env, const qgc_rule *rule, qgc_rule_row *row);
+/* "@f.%v", also with quotes as graphs print them, into its names; false: reported, or no such
+ * name. */
+bool qgc_rule_split_name(const qgc_pass_env *env, qgc_str name, qgc_loc loc, qgc_str *func,
+                         qgc_str *value);
+
+/* What a place was after each row that spoke for it. */
+typedef struct qgc_rule_step {
+    uint32_t row;
+    qgc_spec spec;
+} qgc_rule_step;
+typedef struct qgc_rule_steps {
+    qgc_arena *arena;
+    QGC_VEC(qgc_rule_step) list;
+} qgc_rule_steps;
+
 /* One place of an op that can be quantized. */
 typedef struct qgc_port_site {
     const qgc_node *node;
@@ -74,6 +103,7 @@ typedef struct qgc_port_site {
     uint32_t data_index;   /* among the activations of the op */
     const qgc_spec *start; /* from a quantizer: what later rows change; NULL: none */
     uint32_t start_row;    /* the row of the quantizer */
+    qgc_rule_steps *steps; /* gets all that was said, or NULL */
     bool is_question;      /* not counted as a place that rows decide */
 } qgc_port_site;
 

@@ -59,6 +59,7 @@ static bool selects(const qgc_rule_row *row, const qgc_port_site *site)
         return in_table(row->values, site);
     case QGC_SELECT_QUANTIZER: /* it has spoken before: site->start */
     case QGC_SELECT_TARGET:    /* of another pass */
+    case QGC_SELECT_PORT:      /* they stand for themselves */
         break;
     }
     return false;
@@ -130,12 +131,19 @@ static void note_row(qgc_rule_decision *decision, uint32_t row)
     decision->rows[decision->num_rows - 1] = row;
 }
 
+static void note_step(const qgc_port_site *site, uint32_t row, const qgc_spec *spec)
+{
+    if (site->steps)
+        qgc_vec_push(site->steps->arena, &site->steps->list, ((qgc_rule_step){row, *spec}));
+}
+
 qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *site)
 {
     qgc_rule_decision decision = {.is_float = !site->start || site->start->kind == QGC_SPEC_FLOAT};
     if (site->start) {
         decision.spec = *site->start;
         note_row(&decision, site->start_row);
+        note_step(site, site->start_row, &decision.spec);
         list->rows.data[site->start_row].matched++;
     }
     for (uint32_t r = 0; r < list->rows.size; r++) {
@@ -154,6 +162,7 @@ qgc_rule_decision qgc_rules_decide(qgc_rule_list *list, const qgc_port_site *sit
             qgc_rule_merge(decision.is_float ? NULL : &decision.spec, spec, site->is_weight);
         decision.is_float = decision.spec.kind == QGC_SPEC_FLOAT;
         note_row(&decision, r);
+        note_step(site, r, &decision.spec);
     }
     if (decision.num_rows && !site->is_question)
         list->rows.data[decision.rows[decision.num_rows - 1]].decided++;
@@ -180,7 +189,8 @@ void qgc_rules_warn(const qgc_rule_list *list, bool targets, const qgc_pass_env 
 {
     for (size_t r = 0; r < list->rows.size; r++) {
         const qgc_rule_row *row = &list->rows.data[r];
-        if (row->preset || row->decided || (row->select == QGC_SELECT_TARGET) != targets)
+        if (row->preset || row->decided || row->select == QGC_SELECT_PORT ||
+            (row->select == QGC_SELECT_TARGET) != targets)
             continue;
         if (row->matched)
             qgc_report(&env->context->diag, row->loc, QGC_D_SHADOWED_RULE,

@@ -118,6 +118,8 @@ static const char *row_text(teller *t, int64_t index)
 {
     if (!t->rules || index < 0 || (size_t)index >= t->rules->rows.size)
         return qgc_arena_printf(&t->e->arena, "row %lld", (long long)index);
+    if (t->rules->has_ports) /* it names the rows in its first lines */
+        return qgc_arena_printf(&t->e->arena, "row %lld of the change log", (long long)index);
     const qgc_rule_row *row = &t->rules->rows.data[index];
     const qgc_source *source = qgc_source_get(&t->e->context->sources, row->loc.source);
     if (!source)

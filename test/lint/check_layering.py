@@ -26,8 +26,8 @@ RULES = [
     ("passes/quantizer.c", ["qgc/*", "base/*", "ir/*", "passes/*", "frontend/parse.h"]),
     # const-fold evaluates, convert quantizes
     # rules files and claims are text
-    ("passes/rules.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*", "frontend/rules.h",
-                           "frontend/parse.h", "frontend/lex.h"]),
+    ("passes/rules*.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*", "frontend/rules.h",
+                            "frontend/parse.h", "frontend/lex.h"]),
     ("passes/*", ["qgc/*", "base/*", "ir/*", "passes/*", "runtime/*"]),
     ("runtime/interp*", ["qgc/*", "base/*", "runtime/*", "ir/*"]),
     ("runtime/ref/ref.c", ["qgc/*", "base/*", "runtime/*", "ir/view.h", "ir/ops.def"]),

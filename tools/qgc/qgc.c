@@ -184,6 +184,7 @@ const command commands[] = {
       {"--rules", "FILE.qcfg", "what becomes what (default: preset int8)", false},
       {"--method", "mse|minmax|entropy|percentile:P", "how statistics become ranges (default mse)",
        false},
+      {"--changelog", "FILE.qcfg", "also every decision of annotate, as rules to replay", false},
       {"--target", "NAME", "also partition and lower for this target, or several: A+B", false},
       {"--calibrated", "FILE", "also save the graph with its statistics", false},
       {"--report", "FILE.html", "also a page on accuracy, error, time and what changed", false},

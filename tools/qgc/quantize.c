@@ -41,12 +41,19 @@ static qgc_result run_formatted(qgc_module *module, const char *format, const ch
     return run_passes(module, pipeline);
 }
 
-/* Rules say what is annotated; else a target may have a table. */
+/* Rules say what is annotated; else a target may have a table. "{a=X,changelog=Y}" or less. */
 static qgc_result annotate_option(invocation *call, char *out, size_t size)
 {
     bool has_rules = get_option(call, "--rules") != NULL;
-    return pass_option(call, has_rules ? "--rules" : "--target", has_rules ? "rules" : "target",
-                       out, size);
+    char log[2048];
+    if (pass_option(call, has_rules ? "--rules" : "--target", has_rules ? "rules" : "target", out,
+                    size / 2) != QGC_OK ||
+        pass_option(call, "--changelog", "changelog", log, sizeof log) != QGC_OK)
+        return QGC_FAILED;
+    size_t used = out[0] ? strlen(out) - 1 : 0; /* its closing brace goes */
+    if (log[0])
+        snprintf(out + used, size - used, "%s%s", used ? "," : "{", log + 1);
+    return QGC_OK;
 }
 
 static qgc_result lower(invocation *call, qgc_module *module)
@@ -65,7 +72,7 @@ static qgc_result lower(invocation *call, qgc_module *module)
 /* |calibrated|: where the graph with its statistics goes, or NULL. */
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
-    char annotate[2048], method[256];
+    char annotate[4096], method[256];
     const char *data = get_option(call, "--data");
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
