@@ -71,7 +71,7 @@ endif()
 
 # test/lint/check_NAME.py is lint-NAME; the class of its self-test in test_lints.py is NAME's.
 set(lint_directory ${CMAKE_CURRENT_SOURCE_DIR}/test/lint)
-foreach(lint format layering directives calls sizes ops headers)
+foreach(lint format layering directives calls order sizes ops headers)
     set(options)
     if(lint STREQUAL headers)
         set(options --include ${CMAKE_CURRENT_BINARY_DIR} --include ${qgc_llvm_prefix}/include)

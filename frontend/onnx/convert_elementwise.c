@@ -80,7 +80,9 @@ qgc_result convert_pow(onnx_import *im)
     bool is_float = qgc_dtype_get_kind(dtype) == QGC_FLOAT;
     bool wants_float = !is_float && qgc_dtype_get_kind(b->type->dtype) == QGC_FLOAT;
     qgc_dtype common = wants_float ? b->type->dtype : dtype;
-    qgc_value *power = onnx_binary(im, "pow", onnx_cast(im, a, common), onnx_cast(im, b, common));
+    a = onnx_cast(im, a, common);
+    b = onnx_cast(im, b, common);
+    qgc_value *power = onnx_binary(im, "pow", a, b);
     return onnx_define(im, 0, onnx_cast(im, power, dtype));
 }
 
@@ -90,9 +92,8 @@ qgc_result convert_bit_shift(onnx_import *im)
     bool left = strcmp(direction, "LEFT") == 0;
     if (!left && strcmp(direction, "RIGHT") != 0)
         return onnx_refuse(im, "direction is neither LEFT nor RIGHT");
-    return onnx_define(
-        im, 0,
-        onnx_binary(im, left ? "shift_left" : "shift_right", onnx_need(im, 0), onnx_need(im, 1)));
+    qgc_value *x = onnx_need(im, 0), *by = onnx_need(im, 1);
+    return onnx_define(im, 0, onnx_binary(im, left ? "shift_left" : "shift_right", x, by));
 }
 
 static qgc_result clip(onnx_import *im, qgc_value *x, qgc_value *lo, qgc_value *hi)

@@ -21,6 +21,12 @@ static qgc_value *all_zero(onnx_import *im, qgc_value *like, qgc_dtype dtype)
     return onnx_end(im, node);
 }
 
+static qgc_value *all_one(onnx_import *im, qgc_value *like, qgc_dtype dtype)
+{
+    qgc_value *zeros = all_zero(im, like, dtype);
+    return onnx_binary(im, "add", zeros, onnx_scalar(im, 1, dtype));
+}
+
 static qgc_value *where(onnx_import *im, qgc_value *condition, qgc_value *yes, qgc_value *no)
 {
     qgc_value *operands[] = {condition, yes, no};
@@ -50,7 +56,7 @@ static void weigh(onnx_import *im, qgc_value *classes, qgc_dtype dtype, loss *l)
     if (classes)
         l->weight = onnx_binary(im, "gather", classes, l->target);
     else if (ignores)
-        l->weight = onnx_binary(im, "add", all_zero(im, target, dtype), onnx_scalar(im, 1, dtype));
+        l->weight = all_one(im, target, dtype);
     if (ignores)
         l->weight = where(im, ignored, onnx_scalar(im, 0, dtype), l->weight);
 }
@@ -76,7 +82,9 @@ static qgc_value *negative_likelihood(onnx_import *im, qgc_value *log_prob, cons
         return reduce(im, "reduce_sum", y);
     if (!l->weight)
         return reduce(im, "reduce_mean", y);
-    return onnx_binary(im, "div", reduce(im, "reduce_sum", y), reduce(im, "reduce_sum", l->weight));
+    y = reduce(im, "reduce_sum", y);
+    qgc_value *weight = reduce(im, "reduce_sum", l->weight);
+    return onnx_binary(im, "div", y, weight);
 }
 
 static qgc_value *compute(onnx_import *im, qgc_value *log_prob)

@@ -65,7 +65,8 @@ static qgc_result check_kernel(onnx_import *im, const qgc_value *w)
 static qgc_node *begin_conv(onnx_import *im, const char *stem)
 {
     uint32_t rank;
-    qgc_value *operands[] = {onnx_need(im, 0), onnx_need(im, 1), onnx_in(im, 2)};
+    qgc_value *operands[3];
+    onnx_operands(im, 2, 3, operands);
     if (!spatial_rank(im, operands[0], &rank) || check_kernel(im, operands[1]) != QGC_OK)
         return NULL;
     const char *mnemonic = qgc_arena_printf(im->arena, "%s%ud", stem, rank);

@@ -33,8 +33,8 @@ static qgc_value *running(onnx_import *im, qgc_value *old, qgc_value *batch)
         return NULL;
     qgc_dtype dtype = old->type->dtype;
     qgc_value *kept = onnx_binary(im, "mul", old, onnx_scalar(im, (double)momentum, dtype));
-    qgc_value *added = onnx_binary(im, "mul", onnx_cast(im, batch, dtype),
-                                   onnx_scalar(im, (double)(1 - momentum), dtype));
+    qgc_value *added = onnx_cast(im, batch, dtype);
+    added = onnx_binary(im, "mul", added, onnx_scalar(im, (double)(1 - momentum), dtype));
     return onnx_binary(im, "add", kept, added);
 }
 
@@ -95,7 +95,8 @@ static qgc_value *per_channel(onnx_import *im, qgc_value *value, qgc_dim channel
 
 qgc_result convert_group_norm(onnx_import *im)
 {
-    qgc_value *operands[] = {onnx_need(im, 0), onnx_need(im, 1), onnx_need(im, 2)};
+    qgc_value *operands[3];
+    onnx_operands(im, 3, 3, operands);
     int64_t groups = onnx_int(im, "num_groups", 0);
     if (!operands[0] || !operands[1] || !operands[2])
         return QGC_FAILED;

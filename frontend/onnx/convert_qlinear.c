@@ -6,14 +6,15 @@
 
 static qgc_value *dequantized(onnx_import *im, uint32_t input)
 {
-    return onnx_dequantize(im, onnx_need(im, input), onnx_need(im, input + 1),
-                           onnx_in(im, input + 2));
+    qgc_value *q = onnx_need(im, input), *scale = onnx_need(im, input + 1);
+    return onnx_dequantize(im, q, scale, onnx_in(im, input + 2));
 }
 
-/* Scale and zero point of the result are inputs |scale| and the next one. */
-static qgc_result define_quantized(onnx_import *im, qgc_value *y, uint32_t scale)
+/* Scale and zero point of the result are input |input| and the next one. */
+static qgc_result define_quantized(onnx_import *im, qgc_value *y, uint32_t input)
 {
-    return onnx_define(im, 0, onnx_quantize(im, y, onnx_need(im, scale), onnx_in(im, scale + 1)));
+    qgc_value *scale = onnx_need(im, input);
+    return onnx_define(im, 0, onnx_quantize(im, y, scale, onnx_in(im, input + 1)));
 }
 
 qgc_result convert_qlinear_leaky_relu(onnx_import *im)
@@ -46,7 +47,8 @@ qgc_result convert_qlinear_softmax(onnx_import *im)
 
 qgc_result convert_qlinear_mul(onnx_import *im)
 {
-    return define_quantized(im, onnx_binary(im, "mul", dequantized(im, 0), dequantized(im, 3)), 6);
+    qgc_value *a = dequantized(im, 0), *b = dequantized(im, 3);
+    return define_quantized(im, onnx_binary(im, "mul", a, b), 6);
 }
 
 /* Y_scale, Y_zero_point, then three inputs per part. */
@@ -57,7 +59,8 @@ qgc_result convert_qlinear_concat(onnx_import *im)
         return onnx_refuse(im, "%u inputs, expected 2 and three per part", im->node->num_inputs);
     qgc_value **parts = QGC_NEW_ARRAY(im->arena, qgc_value *, num);
     for (uint32_t i = 0; i < num; i++) {
-        parts[i] = onnx_quantize(im, dequantized(im, 2 + 3 * i), onnx_need(im, 0), onnx_in(im, 1));
+        qgc_value *part = dequantized(im, 2 + 3 * i), *scale = onnx_need(im, 0);
+        parts[i] = onnx_quantize(im, part, scale, onnx_in(im, 1));
         if (!parts[i])
             return QGC_FAILED;
     }

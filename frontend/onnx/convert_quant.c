@@ -132,15 +132,17 @@ qgc_value *onnx_quantize(onnx_import *im, qgc_value *x, qgc_value *scale, qgc_va
     if (!x || !scale)
         return NULL;
     qgc_dtype dtype = zero_point ? zero_point->type->dtype : QGC_DTYPE_U8;
-    return quantize(im, x, per_tensor(im, scale), per_tensor(im, zero_point), dtype);
+    scale = per_tensor(im, scale);
+    return quantize(im, x, scale, per_tensor(im, zero_point), dtype);
 }
 
 qgc_value *onnx_dequantize(onnx_import *im, qgc_value *q, qgc_value *scale, qgc_value *zero_point)
 {
     if (!q || !scale)
         return NULL;
-    return onnx_end(im, begin_step(im, "dequantize", q, per_tensor(im, scale),
-                                   per_tensor(im, zero_point), QGC_DTYPE_F32));
+    scale = per_tensor(im, scale);
+    zero_point = per_tensor(im, zero_point);
+    return onnx_end(im, begin_step(im, "dequantize", q, scale, zero_point, QGC_DTYPE_F32));
 }
 
 /* ---- integer ops ---- */
@@ -190,15 +192,19 @@ static qgc_node *begin_integer_conv(onnx_import *im, qgc_value *const xwb[3],
 
 qgc_result convert_conv_integer(onnx_import *im)
 {
-    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 1), NULL};
-    qgc_node *node = begin_integer_conv(im, xwb, onnx_in(im, 2), onnx_in(im, 3));
+    qgc_value *operands[4];
+    onnx_operands(im, 2, 4, operands);
+    qgc_value *xwb[] = {operands[0], operands[1], NULL};
+    qgc_node *node = begin_integer_conv(im, xwb, operands[2], operands[3]);
     return onnx_define(im, 0, onnx_end(im, node));
 }
 
 qgc_result convert_matmul_integer(onnx_import *im)
 {
-    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 1), NULL};
-    qgc_node *node = begin_integer(im, "int_matmul", xwb, onnx_in(im, 2), onnx_in(im, 3));
+    qgc_value *operands[4];
+    onnx_operands(im, 2, 4, operands);
+    qgc_value *xwb[] = {operands[0], operands[1], NULL};
+    qgc_node *node = begin_integer(im, "int_matmul", xwb, operands[2], operands[3]);
     return onnx_define(im, 0, onnx_end(im, node));
 }
 
@@ -213,8 +219,9 @@ typedef struct rescale {
 
 static bool read_rescale(onnx_import *im, uint32_t y_scale, float factor, rescale *out)
 {
-    qgc_value *product =
-        onnx_binary(im, "mul", per_tensor(im, onnx_need(im, 1)), per_tensor(im, onnx_need(im, 4)));
+    qgc_value *x_scale = per_tensor(im, onnx_need(im, 1));
+    qgc_value *w_scale = per_tensor(im, onnx_need(im, 4));
+    qgc_value *product = onnx_binary(im, "mul", x_scale, w_scale);
     if (product && factor != 1)
         product = onnx_binary(im, "mul", product, onnx_scalar(im, (double)factor, QGC_DTYPE_F32));
     out->multiplier = onnx_binary(im, "div", product, per_tensor(im, onnx_need(im, y_scale)));
@@ -278,20 +285,24 @@ static qgc_result define_rescaled(onnx_import *im, qgc_value *acc, const rescale
 qgc_result convert_qlinear_conv(onnx_import *im)
 {
     rescale how = {.axis = 1};
-    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), onnx_in(im, 8)};
+    qgc_value *in[9];
+    onnx_operands(im, 8, 9, in);
     if (!read_rescale(im, 6, 1, &how))
         return QGC_FAILED;
-    qgc_node *node = begin_integer_conv(im, xwb, onnx_need(im, 2), onnx_need(im, 5));
+    qgc_value *xwb[] = {in[0], in[3], in[8]};
+    qgc_node *node = begin_integer_conv(im, xwb, in[2], in[5]);
     return define_rescaled(im, onnx_end(im, node), &how);
 }
 
 qgc_result convert_qlinear_matmul(onnx_import *im)
 {
     rescale how = {0};
-    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), NULL};
+    qgc_value *in[8];
+    onnx_operands(im, 8, 8, in);
     if (!read_rescale(im, 6, 1, &how))
         return QGC_FAILED;
-    qgc_node *node = begin_integer(im, "int_matmul", xwb, onnx_need(im, 2), onnx_need(im, 5));
+    qgc_value *xwb[] = {in[0], in[3], NULL};
+    qgc_node *node = begin_integer(im, "int_matmul", xwb, in[2], in[5]);
     qgc_value *acc = onnx_end(im, node);
     how.axis = acc ? acc->type->rank - 1 : 0;
     return define_rescaled(im, acc, &how);
@@ -304,15 +315,17 @@ qgc_result convert_qgemm(onnx_import *im)
 {
     rescale how = {.axis = 1};
     bool trans_b = onnx_int(im, "transB", 0) != 0;
-    qgc_value *xwb[] = {onnx_need(im, 0), onnx_need(im, 3), onnx_in(im, 6)};
+    qgc_value *in[7];
+    onnx_operands(im, 6, 7, in);
+    qgc_value *xwb[] = {in[0], in[3], in[6]};
     if (onnx_int(im, "transA", 0) || im->node->num_inputs < 9)
         return onnx_refuse(im, "transA, or a result in floats");
     if (xwb[2] && xwb[2]->type->rank != 1)
         return onnx_refuse(im, "C of rank %u", xwb[2]->type->rank);
     if (!read_rescale(im, 7, onnx_float(im, "alpha", 1), &how))
         return QGC_FAILED;
-    qgc_node *node = begin_integer(im, trans_b ? "int_linear" : "int_matmul", xwb, onnx_need(im, 2),
-                                   onnx_need(im, 5));
+    const char *mnemonic = trans_b ? "int_linear" : "int_matmul";
+    qgc_node *node = begin_integer(im, mnemonic, xwb, in[2], in[5]);
     return define_rescaled(im, onnx_end(im, node), &how);
 }
 
@@ -337,7 +350,8 @@ qgc_result convert_qlinear_add(onnx_import *im)
 {
     float scales[3];
     int64_t zero_points[3];
-    qgc_value *terms[] = {onnx_need(im, 0), onnx_need(im, 3), NULL, NULL};
+    qgc_value *a = onnx_need(im, 0), *b = onnx_need(im, 3);
+    qgc_value *terms[] = {a, b, NULL, NULL};
     if (!add_parameters(im, scales, zero_points) || !terms[0] || !terms[1])
         return onnx_refuse(im, "scales and zero points are not constant scalars");
     float *multipliers = QGC_NEW_ARRAY(im->arena, float, 2);

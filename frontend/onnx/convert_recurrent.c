@@ -39,10 +39,11 @@ static qgc_result check_activations(onnx_import *im, const char *const *expected
 static qgc_node *begin_layer(onnx_import *im, const char *mnemonic, uint32_t num_operands,
                              uint32_t num_results)
 {
-    qgc_value *operands[8] = {time_first(im, onnx_need(im, 0)), onnx_need(im, 1), onnx_need(im, 2),
-                              onnx_in(im, 3), onnx_in(im, 4)};
-    for (uint32_t i = 5; i < num_operands; i++)
-        operands[i] = i < 7 ? time_first(im, onnx_in(im, i)) : onnx_in(im, i);
+    qgc_value *operands[8];
+    onnx_operands(im, 3, num_operands, operands);
+    for (uint32_t i = 0; i < num_operands; i++)
+        if (i == 0 || i == 5 || i == 6) /* x and the states */
+            operands[i] = time_first(im, operands[i]);
     if (im->reason)
         return NULL;
     qgc_node *node = onnx_begin(im, mnemonic, num_operands, operands, num_results);

@@ -93,7 +93,8 @@ qgc_result convert_resize(onnx_import *im)
 qgc_result convert_roi_align(onnx_import *im)
 {
     const char *usual = im->version < 16 ? "output_half_pixel" : "half_pixel";
-    qgc_value *operands[] = {onnx_need(im, 0), onnx_need(im, 1), onnx_need(im, 2)};
+    qgc_value *operands[3];
+    onnx_operands(im, 3, 3, operands);
     if (strcmp(onnx_string(im, "mode", "avg"), "avg") != 0)
         return onnx_refuse(im, "mode other than avg is not supported");
     if (im->reason)

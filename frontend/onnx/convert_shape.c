@@ -66,7 +66,8 @@ static qgc_value *as_scalar(onnx_import *im, qgc_value *value)
 
 qgc_result convert_pad(onnx_import *im)
 {
-    qgc_value *operands[] = {onnx_need(im, 0), NULL, as_scalar(im, onnx_in(im, 2))};
+    qgc_value *x = onnx_need(im, 0), *value = as_scalar(im, onnx_in(im, 2));
+    qgc_value *operands[] = {x, NULL, value};
     if (!operands[0])
         return QGC_FAILED;
     qgc_node *node = onnx_begin(im, "pad", 3, operands, 1);
@@ -152,8 +153,8 @@ static qgc_value *as_index(onnx_import *im, qgc_value *value)
 
 qgc_result convert_one_hot(onnx_import *im)
 {
-    qgc_value *operands[] = {as_index(im, onnx_need(im, 0)), NULL, onnx_need(im, 2)};
-    qgc_value *depth = as_index(im, onnx_need(im, 1));
+    qgc_value *indices = as_index(im, onnx_need(im, 0)), *depth = as_index(im, onnx_need(im, 1));
+    qgc_value *operands[] = {indices, NULL, onnx_need(im, 2)};
     qgc_node *node = operands[0] ? onnx_begin(im, "one_hot", 3, operands, 1) : NULL;
     onnx_set_list(im, node, "depth", 1, depth);
     onnx_set_int(im, node, "axis", onnx_int(im, "axis", -1));
@@ -202,6 +203,7 @@ qgc_result convert_softmax_flat(onnx_import *im)
         return onnx_define(im, 0, onnx_unary(im, softmax_mnemonic(im), x));
     qgc_node *node = onnx_begin(im, "flatten", 1, &x, 1);
     onnx_set_int(im, node, "axis", axis);
-    qgc_value *y = onnx_unary(im, softmax_mnemonic(im), onnx_end(im, node));
+    const char *mnemonic = softmax_mnemonic(im);
+    qgc_value *y = onnx_unary(im, mnemonic, onnx_end(im, node));
     return onnx_define(im, 0, onnx_reshape(im, y, x->type->dims, x->type->rank));
 }

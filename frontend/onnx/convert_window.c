@@ -22,13 +22,14 @@ static qgc_value *constant(onnx_import *im, double value)
 static qgc_value *scaled_cosine(onnx_import *im, qgc_value *phase, double turns, double factor)
 {
     qgc_value *angle = onnx_binary(im, "mul", phase, constant(im, turns * 6.283185307179586));
-    return onnx_binary(im, "mul", onnx_unary(im, "cos", angle), constant(im, factor));
+    qgc_value *cosine = onnx_unary(im, "cos", angle);
+    return onnx_binary(im, "mul", cosine, constant(im, factor));
 }
 
 static qgc_value *evaluate(onnx_import *im, qgc_value *phase, const window *w)
 {
-    qgc_value *sum =
-        onnx_binary(im, "sub", constant(im, w->a0), scaled_cosine(im, phase, 1, w->a1));
+    qgc_value *sum = constant(im, w->a0);
+    sum = onnx_binary(im, "sub", sum, scaled_cosine(im, phase, 1, w->a1));
     return w->a2 != 0 ? onnx_binary(im, "add", sum, scaled_cosine(im, phase, 2, w->a2)) : sum;
 }
 
@@ -41,12 +42,13 @@ qgc_result convert_window(onnx_import *im)
     qgc_value *size = onnx_cast(im, onnx_need(im, 0), QGC_DTYPE_I64);
     if (!size || !qgc_onnx_dtype(onnx_int(im, "output_datatype", 1), &dtype))
         return onnx_refuse(im, "output_datatype does not exist here");
-    qgc_value *operands[] = {onnx_scalar_int(im, 0), size, onnx_scalar_int(im, 1)};
+    qgc_value *begin = onnx_scalar_int(im, 0), *step = onnx_scalar_int(im, 1);
+    qgc_value *operands[] = {begin, size, step};
     qgc_value *steps = onnx_end(im, onnx_begin(im, "range", 3, operands, 1));
     qgc_value *period = size;
     if (!onnx_int(im, "periodic", 1))
         period = onnx_binary(im, "sub", size, onnx_scalar_int(im, 1));
-    qgc_value *phase = onnx_binary(im, "div", onnx_cast(im, steps, QGC_DTYPE_F32),
-                                   onnx_cast(im, period, QGC_DTYPE_F32));
+    qgc_value *phase = onnx_cast(im, steps, QGC_DTYPE_F32);
+    phase = onnx_binary(im, "div", phase, onnx_cast(im, period, QGC_DTYPE_F32));
     return onnx_define(im, 0, onnx_cast(im, evaluate(im, phase, w), dtype));
 }

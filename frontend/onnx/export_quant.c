@@ -163,8 +163,8 @@ void export_dequantize(onnx_export *ex)
     if (dtype != QGC_DTYPE_I32)
         check_type(ex, dtype);
     const char *scale = scale_value(ex);
-    dequantize(ex, export_in(ex, 0), scale,
-               dtype == QGC_DTYPE_I32 ? no_zero_point(ex) : zero_point(ex, dtype));
+    const char *zero = dtype == QGC_DTYPE_I32 ? no_zero_point(ex) : zero_point(ex, dtype);
+    dequantize(ex, export_in(ex, 0), scale, zero);
 }
 
 void export_fake_quant(onnx_export *ex)

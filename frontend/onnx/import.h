@@ -100,6 +100,8 @@ qgc_result onnx_refuse(onnx_import *im, const char *format, ...) QGC_PRINTF(2, 3
 qgc_value *onnx_in(onnx_import *im, uint32_t index);
 /* Refuses where absent. */
 qgc_value *onnx_need(onnx_import *im, uint32_t index);
+/* The first |num| inputs, in order; the first |needed| are not absent. */
+void onnx_operands(onnx_import *im, uint32_t needed, uint32_t num, qgc_value **out);
 const qgc_tensor *onnx_constant(const qgc_value *value);
 /* Elements of a small integer value as dimensions; NULL where not known. */
 const onnx_content *onnx_content_of(onnx_import *im, qgc_value *value);

@@ -49,6 +49,12 @@ qgc_value *onnx_need(onnx_import *im, uint32_t index)
     return value;
 }
 
+void onnx_operands(onnx_import *im, uint32_t needed, uint32_t num, qgc_value **out)
+{
+    for (uint32_t i = 0; i < num; i++)
+        out[i] = i < needed ? onnx_need(im, i) : onnx_in(im, i);
+}
+
 const qgc_tensor *onnx_constant(const qgc_value *value)
 {
     return value && value->def ? value->def->constant : NULL;

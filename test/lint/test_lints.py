@@ -9,6 +9,7 @@ import check_format
 import check_headers
 import check_layering
 import check_ops
+import check_order
 import check_sizes
 
 
@@ -35,6 +36,33 @@ class LintTest(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         self.assertTrue(found[0].startswith(f"{path}:{line}: "), found)
         self.assertIn(words, found[0])
+
+
+class Order(LintTest):
+    BODY = "static void f(onnx_import *im)\n{\n    %s\n}\n"
+
+    def found(self, text):
+        self.assert_found(check_order, "frontend/onnx/a.c", self.BODY % text, 3, "have effects")
+
+    def clean(self, text):
+        self.assert_clean(check_order, "frontend/onnx/a.c", self.BODY % text)
+
+    def test_arguments(self):
+        self.found('onnx_binary(im, "add", onnx_need(im, 0), onnx_need(im, 1));')
+        self.found("g(1, onnx_need(im, 0),\n        h(onnx_cast(im, x, t)));")
+
+    def test_initializer(self):
+        self.found("value *list[] = {onnx_need(im, 0), NULL, onnx_in(im, 1)};")
+        self.found("f((pair){as_index(im, x), onnx_in(im, 1)});")
+
+    def test_clean(self):
+        self.clean('value *a = onnx_need(im, 0), *b = onnx_need(im, 1);\n    onnx_binary(im, "add", a, b);')
+        self.clean("onnx_define(im, 0, onnx_end(im, onnx_begin(im, x)));")
+        self.clean('f(onnx_int(im, "axis", 0), onnx_need(im, 0));')
+        self.clean("if (!g(im, 1) || !h(im, 2)) {\n        k(im, 1);\n        k(im, 2);\n    }")
+
+    def test_elsewhere(self):
+        self.assert_clean(check_order, "ir/a.c", self.BODY % "f(g(im, 0), h(im, 1));")
 
 
 class Directives(LintTest):
