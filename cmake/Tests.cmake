@@ -142,6 +142,16 @@ if(TARGET check-docs)
 endif()
 add_custom_target(check-qgc DEPENDS ${check_targets})
 
+# Random graphs, interpreted and compiled (test/differential/), built when asked for.
+if(TARGET libqgc)
+    file(GLOB differential_sources CONFIGURE_DEPENDS test/differential/*.c)
+    add_executable(differential EXCLUDE_FROM_ALL ${differential_sources})
+    target_include_directories(differential PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_include_directories(differential SYSTEM PRIVATE ${qgc_llvm_include})
+    target_link_libraries(differential PRIVATE qgc_warnings libqgc)
+    set_target_properties(differential PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/differential)
+endif()
+
 # test/bench/NAME.c is bench-NAME, built when asked for (tools/bench).
 if(TARGET libqgc)
     add_executable(bench-kernels EXCLUDE_FROM_ALL test/bench/kernels.c)

@@ -38,7 +38,7 @@ void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target)
     double threads = target->threads > 1 ? target->threads : 1;
     for (size_t i = 0; i < plan->steps.size; i++) {
         qgc_step *step = plan->steps.data[i];
-        double worth = cost_of(step) / PART_COST;
+        double worth = target->shares_all ? threads : cost_of(step) / PART_COST;
         step->units = units_of(step);
         double parts = threads < worth ? threads : worth;
         parts = parts < (double)step->units ? parts : (double)step->units;

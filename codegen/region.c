@@ -162,6 +162,7 @@ static qgc_region *create_region(const compilation *c)
     qgc_plan_target target = qgc_level_target(c->options->level);
     target.threads = (uint32_t)qgc_pool_threads(c->options->pool);
     target.refused = &c->refused;
+    target.shares_all = c->options->shares_all;
     qgc_plan *plan = qgc_plan_create(c->func, &target);
     if (!plan)
         return NULL;

@@ -40,9 +40,10 @@ static LLVMTargetMachineRef create_machine(qgc_jit *jit)
     if (LLVMGetTargetFromTriple(triple, &target, &message))
         failed_text(jit, message);
     else
-        machine =
-            LLVMCreateTargetMachine(target, triple, jit->level->llvm_cpu, jit->level->features,
-                                    LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelJITDefault);
+        machine = LLVMCreateTargetMachine(
+            target, triple, jit->level->llvm_cpu, jit->level->features,
+            jit->level->unoptimized ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
+            LLVMCodeModelJITDefault);
     LLVMDisposeMessage(triple);
     return machine;
 }
@@ -99,7 +100,7 @@ void qgc_jit_begin(qgc_jit *jit, const char *name, qgc_emitter *out)
 
 static qgc_result optimize(qgc_jit *jit, LLVMModuleRef module, const char *passes)
 {
-    if (!passes[0])
+    if (!passes[0] || jit->level->unoptimized)
         return QGC_OK;
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(module, passes, jit->machine, options);
@@ -124,6 +125,15 @@ qgc_result qgc_jit_add(qgc_jit *jit, qgc_emitter *e, const char *passes)
     LLVMDisposeMessage(message);
     QGC_TRY(optimize(jit, e->module, passes));
     return add_module(jit, e->module);
+}
+
+qgc_result qgc_jit_add_object(qgc_jit *jit, qgc_str object)
+{
+    LLVMMemoryBufferRef buffer =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(object.data, object.size, "object");
+    LLVMErrorRef error =
+        LLVMOrcLLJITAddObjectFile(jit->lljit, LLVMOrcLLJITGetMainJITDylib(jit->lljit), buffer);
+    return error ? failed(jit, error) : QGC_OK;
 }
 
 /* ---- IR from elsewhere ---- */

@@ -16,6 +16,8 @@ void qgc_jit_destroy(qgc_jit *jit);
 void qgc_jit_begin(qgc_jit *jit, const char *name, qgc_emitter *out);
 /* Verifies, runs the passes ("" for none), compiles. */
 qgc_result qgc_jit_add(qgc_jit *jit, qgc_emitter *e, const char *passes);
+/* Adds an object file of qgc_object, of the jit's level; copied. */
+qgc_result qgc_jit_add_object(qgc_jit *jit, qgc_str object);
 /* Adds a module given as IR, text or bitcode, from elsewhere: checked, its |function| (of the type
  * i32 (ptr, ptr, ptr, i64, i64)) renamed to |name|, all others made private, |passes| run. */
 qgc_result qgc_jit_add_ir(qgc_jit *jit, qgc_str ir, const char *function, const char *name,

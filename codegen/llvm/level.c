@@ -3,17 +3,18 @@
 #define X86_64  QGC_ARCH_X86_64, "x86_64-pc-linux-gnu"
 #define AARCH64 QGC_ARCH_AARCH64, "aarch64-unknown-linux-gnu"
 
-/* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, dot product */
+/* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, dot product,
+ * unoptimized */
 static const qgc_level levels[] = {
-    {"x86-64", X86_64, "x86-64", "", 4, 16, false, QGC_DOT_WIDEN},
-    {"x86-64-v3", X86_64, "x86-64-v3", "", 8, 16, true, QGC_DOT_WIDEN},
-    {"x86-64-v3-vnni", X86_64, "x86-64-v3", "+avxvnni", 8, 16, true, QGC_DOT_VNNI256},
-    {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, QGC_DOT_WIDEN},
+    {"x86-64", X86_64, "x86-64", "", 4, 16, false, QGC_DOT_WIDEN, false},
+    {"x86-64-v3", X86_64, "x86-64-v3", "", 8, 16, true, QGC_DOT_WIDEN, false},
+    {"x86-64-v3-vnni", X86_64, "x86-64-v3", "+avxvnni", 8, 16, true, QGC_DOT_VNNI256, false},
+    {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, QGC_DOT_WIDEN, false},
     {"x86-64-v4-vnni", X86_64, "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, true,
-     QGC_DOT_VNNI512},
-    {"aarch64", AARCH64, "generic", "+neon", 4, 32, true, QGC_DOT_SMULL},
-    {"aarch64-dotprod", AARCH64, "generic", "+dotprod", 4, 32, true, QGC_DOT_SDOT},
-    {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, QGC_DOT_USDOT},
+     QGC_DOT_VNNI512, false},
+    {"aarch64", AARCH64, "generic", "+neon", 4, 32, true, QGC_DOT_SMULL, false},
+    {"aarch64-dotprod", AARCH64, "generic", "+dotprod", 4, 32, true, QGC_DOT_SDOT, false},
+    {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, QGC_DOT_USDOT, false},
 };
 
 qgc_plan_target qgc_level_target(const qgc_level *level)

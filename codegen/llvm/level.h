@@ -27,6 +27,7 @@ typedef struct qgc_level {
     uint32_t registers;   /* vector registers */
     bool has_fma;
     qgc_dot dot;
+    bool unoptimized; /* for tests, of a copy: no passes, the code generator's quickest way */
 } qgc_level;
 
 /* The level as planners see it. */

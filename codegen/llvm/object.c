@@ -44,7 +44,8 @@ static qgc_result create_machine(qgc_object *object)
         return failed(object, message);
     object->machine =
         LLVMCreateTargetMachine(target, level->triple, level->llvm_cpu, level->features,
-                                LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+                                level->unoptimized ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                LLVMRelocPIC, LLVMCodeModelDefault);
     return object->machine ? QGC_OK
                            : qgc_report(object->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED,
                                         "LLVM: no machine for %s", level->triple);
@@ -90,7 +91,7 @@ qgc_emitter *qgc_object_emitter(qgc_object *object)
 
 static qgc_result optimize(qgc_object *object, const char *passes)
 {
-    if (!passes[0])
+    if (!passes[0] || object->level->unoptimized)
         return QGC_OK;
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(object->emitter.module, passes, object->machine, options);

@@ -45,6 +45,7 @@ RULES = [
     # White box where text cannot reach: memory, dimensions, numerics.
     ("test/unit/engine*", ["qgc/*", "./*", "base/*", "runtime/*", "codegen/region.h"]),
     ("test/unit/*", ["qgc/*", "./*", "base/*", "ir/dim*.h", "runtime/*"]),
+    ("test/differential/*", ["qgc/*", "./*", "base/*", "ir/*", "runtime/*", "codegen/*"]),
     ("test/fuzz/*", ["qgc/*", "./*", "base/*", "frontend/*", "runtime/*"]),
 ]
 LLVM_ONLY_IN = "codegen/"
