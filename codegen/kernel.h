@@ -166,15 +166,20 @@ static inline int64_t qgc_depthwise_span(const qgc_depthwise_kernel *k, uint32_t
     return (rows - 1) * k->row_stride + (k->kernel_h - 1) * k->row_dilation + 1;
 }
 
-/* Pools of NHWC u8: the largest of a window's elements in bounds, or their sum less the zero point
- * each and an epilogue. A sum over axes that lie together is one window of everything. */
+/* Pools of NHWC: the largest of a window's elements in bounds; of floats their average, summed in
+ * row-major order from +0; of u8 their sum less the zero point each and an epilogue. A sum over axes
+ * that lie together is one window of everything. */
+typedef enum qgc_pool_fold { QGC_POOL_SUM, QGC_POOL_MAX, QGC_POOL_AVERAGE } qgc_pool_fold;
 typedef struct qgc_pool_kernel {
     qgc_kernel base; /* units: output rows, of all images */
-    bool is_max;
+    qgc_pool_fold fold;
+    qgc_dtype dtype;    /* as stored: u8; MAX: u16, i16, f32, too; AVERAGE: f32 */
+    bool counts_border; /* AVERAGE: of the window inside the border, not of the elements in bounds */
+    bool is_adaptive; /* windows [floor(o * in / out), ceil((o + 1) * in / out)) of each dimension */
     int64_t images, out_h, out_w, channels;
     int64_t in_h, in_w;
     qgc_pixels in, out; /* of the input's and the output's pixels */
-    int64_t kernel[2], stride[2], dilation[2], begin[2];
+    int64_t kernel[2], stride[2], dilation[2], begin[2], end[2];
     int32_t zero_point;   /* of the sum */
     bool has_multipliers; /* by position, in the second input: f32 [out_h][out_w] */
     float multiplier, c;
@@ -359,7 +364,7 @@ enum {
 };
 
 typedef struct qgc_fused_operand {
-    qgc_dtype dtype;                     /* as stored; i32 and smaller integers, f32, bool */
+    qgc_dtype dtype;                     /* as stored: integers, f32, bool */
     bool flip;                           /* i8 with 128 added */
     int64_t first;                       /* bytes */
     int64_t strides[QGC_FUSED_MAX_DIMS]; /* bytes; 0: broadcast */

@@ -1,4 +1,5 @@
-/* Plans max_pool of 8-bit integers, int_sum_pool + requantize and int_sum + requantize. */
+/* Plans pools of floats, max pools of 8 and 16 bits, int_sum_pool + requantize and int_sum +
+ * requantize. */
 #include "codegen/conv.h"
 #include "ir/view.h"
 #include "runtime/ref/window.h"
@@ -6,7 +7,7 @@
 typedef struct pool {
     qgc_planner *p;
     qgc_product m;
-    const qgc_value *result; /* the requantize's, or max_pool's */
+    const qgc_value *result; /* the requantize's, or the pool's own */
     qgc_pool_kernel *k;
     qgc_buffer *in, *out, *multipliers;
 } pool;
@@ -47,6 +48,23 @@ static const char *read_window(pool *l)
         l->k->stride[i] = dim->stride;
         l->k->dilation[i] = dim->dilation;
         l->k->begin[i] = dim->begin;
+        l->k->end[i] = dim->end;
+    }
+    return NULL;
+}
+
+/* Everything is one window, or those of an adaptive pool, which are never empty. */
+static const char *read_whole(pool *l, bool is_adaptive)
+{
+    int64_t in[4], out[4];
+    if (l->m.x->type->rank > 4)
+        return "it has three spatial dimensions";
+    qgc_nchw_shape(l->m.x->type, in);
+    qgc_nchw_shape(l->result->type, out);
+    l->k->is_adaptive = is_adaptive;
+    for (uint32_t i = 0; i < 2; i++) {
+        l->k->kernel[i] = is_adaptive ? (in[2 + i] + out[2 + i] - 1) / out[2 + i] : in[2 + i];
+        l->k->stride[i] = l->k->dilation[i] = 1;
     }
     return NULL;
 }
@@ -198,10 +216,11 @@ static qgc_epilogue no_epilogue(void)
 
 static void add_step(pool *l)
 {
+    static const char *const words[] = {"sum", "max", "average"};
     qgc_pool_kernel *k = l->k;
     k->base.kind = QGC_KERNEL_POOL;
     k->base.units = k->images * k->out_h;
-    k->epilogue = k->is_max ? no_epilogue() : qgc_make_epilogue(&l->m, 1e30);
+    k->epilogue = k->fold == QGC_POOL_SUM ? qgc_make_epilogue(&l->m, 1e30) : no_epilogue();
     QGC_ASSERT(!k->has_multipliers || l->m.epilogue, "only a requantize has multipliers");
     if (k->has_multipliers)
         l->multipliers = qgc_planner_plain(l->p, l->m.epilogue->operands[1].value);
@@ -213,37 +232,92 @@ static void add_step(pool *l)
     step->outputs[0] = l->out;
     step->note = qgc_arena_printf(
         &l->p->plan->arena, "%s, pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld",
-        k->is_max ? "max" : "sum", (long long)k->images, (long long)k->out_h, (long long)k->out_w,
+        words[k->fold], (long long)k->images, (long long)k->out_h, (long long)k->out_w,
         (long long)k->channels, (long long)k->kernel[0], (long long)k->kernel[1]);
     qgc_planner_take(l->p, l->m.node);
     if (l->m.epilogue)
         qgc_planner_take(l->p, l->m.epilogue);
 }
 
+/* What each op folds and over which windows. */
+typedef enum windows { WINDOW, GLOBAL, ADAPTIVE, AXES } windows;
+typedef struct row {
+    qgc_opcode op;
+    qgc_pool_fold fold;
+    windows windows;
+} row;
+
+static const row *find_row(qgc_opcode op)
+{
+    static const row table[] = {
+        {QGC_OP_INT_SUM, QGC_POOL_SUM, AXES},
+        {QGC_OP_INT_SUM_POOL, QGC_POOL_SUM, WINDOW},
+        {QGC_OP_MAX_POOL, QGC_POOL_MAX, WINDOW},
+        {QGC_OP_GLOBAL_MAX_POOL, QGC_POOL_MAX, GLOBAL},
+        {QGC_OP_ADAPTIVE_MAX_POOL, QGC_POOL_MAX, ADAPTIVE},
+        {QGC_OP_AVG_POOL, QGC_POOL_AVERAGE, WINDOW},
+        {QGC_OP_GLOBAL_AVG_POOL, QGC_POOL_AVERAGE, GLOBAL},
+        {QGC_OP_ADAPTIVE_AVG_POOL, QGC_POOL_AVERAGE, ADAPTIVE},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].op == op)
+            return &table[i];
+    return NULL;
+}
+
+static const char *check_dtype(qgc_dtype dtype, qgc_pool_fold fold)
+{
+    if (fold == QGC_POOL_SUM)
+        return qgc_is_8bit(dtype) ? NULL : "x has more than 8 bits";
+    if (dtype == QGC_DTYPE_F32)
+        return NULL;
+    bool is_16bit = dtype == QGC_DTYPE_U16 || dtype == QGC_DTYPE_I16;
+    if (fold == QGC_POOL_AVERAGE || (!qgc_is_8bit(dtype) && !is_16bit))
+        return fold == QGC_POOL_AVERAGE ? "x is not f32" : "x is not f32 nor of 8 or 16 bits";
+    return NULL;
+}
+
+static const char *read_windows(pool *l, const row *how)
+{
+    switch (how->windows) {
+    case AXES:
+        return read_sum(l);
+    case WINDOW:
+        return read_window(l);
+    default:
+        return read_whole(l, how->windows == ADAPTIVE);
+    }
+}
+
 static const char *plan_node(qgc_planner *p, const qgc_node *node)
 {
-    bool is_sum = node->op == QGC_OP_INT_SUM, is_max = node->op == QGC_OP_MAX_POOL;
-    if (!is_sum && !is_max && node->op != QGC_OP_INT_SUM_POOL)
+    const row *how = find_row(node->op);
+    if (!how)
         return "";
     pool l = {.p = p, .m = {.node = node}, .result = &node->results[0]};
-    l.k = QGC_NEW(&p->plan->arena, qgc_pool_kernel);
-    l.k->is_max = is_max;
     l.m.x = node->operands[0].value;
+    qgc_dtype dtype = l.m.x->type->dtype;
     int64_t num_x, num_y;
-    if (!qgc_is_8bit(l.m.x->type->dtype))
-        return "x has more than 8 bits";
+    const char *why = check_dtype(dtype, how->fold);
+    if (why)
+        return why;
     if (!qgc_type_num_elements(l.m.x->type, &num_x) || !num_x ||
         !qgc_type_num_elements(l.result->type, &num_y) || !num_y)
         return "it is empty";
-    const char *why = is_max ? NULL : match_sum(&l);
-    if (!why && !is_max)
+    l.k = QGC_NEW(&p->plan->arena, qgc_pool_kernel);
+    l.k->fold = how->fold;
+    l.k->dtype = qgc_is_8bit(dtype) ? QGC_DTYPE_U8 : dtype;
+    l.k->counts_border = node->op == QGC_OP_AVG_POOL && qgc_node_flag(node, "count_include_pad");
+    if (how->fold == QGC_POOL_SUM)
+        why = match_sum(&l);
+    if (!why && how->fold == QGC_POOL_SUM)
         why = qgc_match_x(&l.m);
     l.k->zero_point = l.m.x_stored_zero_point;
     if (!why)
-        why = is_sum ? read_sum(&l) : read_window(&l);
+        why = read_windows(&l, how);
     if (why)
         return why;
-    if (!is_sum)
+    if (how->windows != AXES)
         use_nhwc(&l);
     add_step(&l);
     return NULL;

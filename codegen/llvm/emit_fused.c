@@ -21,8 +21,7 @@ static LLVMTypeRef element_type(qgc_emitter *e, qgc_dtype dtype)
 {
     if (dtype == QGC_DTYPE_F32)
         return e->f32;
-    size_t bytes = qgc_dtype_bytes(dtype);
-    return bytes == 4 ? e->i32 : bytes == 2 ? e->i16 : e->i8;
+    return LLVMIntTypeInContext(e->context, (unsigned)qgc_dtype_bytes(dtype) * 8);
 }
 
 /* ---- loading ---- */
@@ -60,7 +59,7 @@ static LLVMValueRef load_strided(fused *f, LLVMTypeRef element, LLVMValueRef at,
     return all;
 }
 
-/* As stored to f32, i1 or i32. */
+/* As stored to f32, i1, i32 or i64. */
 static LLVMValueRef widen(fused *f, const qgc_fused_operand *o, LLVMValueRef x)
 {
     LLVMBuilderRef b = f->e->builder;
@@ -68,6 +67,7 @@ static LLVMValueRef widen(fused *f, const qgc_fused_operand *o, LLVMValueRef x)
     switch (o->dtype) {
     case QGC_DTYPE_F32:
     case QGC_DTYPE_I32:
+    case QGC_DTYPE_I64:
         return x;
     case QGC_DTYPE_BOOL:
         return LLVMBuildICmp(b, LLVMIntNE, x, LLVMConstNull(type), "");
