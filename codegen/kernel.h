@@ -392,10 +392,12 @@ typedef struct qgc_fused_kernel {
 } qgc_fused_kernel;
 
 /* Float convolution, linear, matmul: one fma chain per output, from the bias (or +0) over the taps
- * in bounds, in the order kernel row, kernel column, channel. A linear is a row of pixels. */
+ * in bounds, in the order kernel row, kernel column, channel. A linear is a row of pixels. With
+ * groups, all of it for each: out_c from |channels| of the input; weights and bias follow one
+ * another. */
 typedef struct qgc_chain_kernel {
     qgc_kernel base; /* units: rows of the result, of all images */
-    int64_t images, out_h, out_w, out_c;
+    int64_t images, out_h, out_w, out_c, groups;
     int64_t channels; /* of each tap; depthwise: 1, output channel c reads input channel c */
     int64_t kernel_h, kernel_w;
     int64_t inner_first, inner_last; /* columns whose taps are all in bounds */

@@ -239,6 +239,43 @@ static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValue
     qgc_loop_end(e, &loop);
 }
 
+static void emit_blocks(const chain *c, const qgc_kernel_args *args)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    int64_t block = (int64_t)k->tile_vectors * c->lanes, rest = k->out_c % block;
+    if (k->out_c > rest) {
+        qgc_loop loop = {0};
+        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->out_c - rest), block);
+        emit_block(c, args, loop.index, k->tile_vectors, block);
+        qgc_loop_end(e, &loop);
+    }
+    if (rest)
+        emit_block(c, args, qgc_emit_i64(e, k->out_c - rest),
+                   (uint32_t)((rest + c->lanes - 1) / c->lanes), rest);
+}
+
+static void emit_groups(const chain *c, const qgc_kernel_args *args)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    if (k->groups == 1) {
+        emit_blocks(c, args);
+        return;
+    }
+    chain g = *c;
+    qgc_loop loop = {0};
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->groups), 1);
+    int64_t taps = k->kernel_h * k->kernel_w;
+    g.in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, loop.index, k->channels * 4));
+    g.out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, loop.index, k->out_c * 4));
+    g.w = qgc_emit_at(e, c->w, qgc_emit_mul_const(e, loop.index, taps * k->channels * k->w_row));
+    if (k->has_bias)
+        g.bias = qgc_emit_at(e, c->bias, qgc_emit_mul_const(e, loop.index, k->w_row));
+    emit_blocks(&g, args);
+    qgc_loop_end(e, &loop);
+}
+
 void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
 {
     const qgc_chain_kernel *k = (const qgc_chain_kernel *)kernel;
@@ -253,15 +290,6 @@ void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
         c.rows[i] = qgc_emit_argument(e, args.constants, QGC_CHAIN_ROW_FIRST + i);
         c.columns[i] = qgc_emit_argument(e, args.constants, QGC_CHAIN_COLUMN_FIRST + i);
     }
-    int64_t block = (int64_t)k->tile_vectors * c.lanes, rest = k->out_c % block;
-    if (k->out_c > rest) {
-        qgc_loop loop = {0};
-        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->out_c - rest), block);
-        emit_block(&c, &args, loop.index, k->tile_vectors, block);
-        qgc_loop_end(e, &loop);
-    }
-    if (rest)
-        emit_block(&c, &args, qgc_emit_i64(e, k->out_c - rest),
-                   (uint32_t)((rest + c.lanes - 1) / c.lanes), rest);
+    emit_groups(&c, &args);
     LLVMBuildRetVoid(e->builder);
 }

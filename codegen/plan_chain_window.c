@@ -1,0 +1,144 @@
+/* Plans float convolutions and their transposes as fma chains.
+ *
+ * Taps out of bounds are left out, not read as zeros: an fma with zero turns a sum of -0 into +0.
+ *
+ * The outputs of a transposed convolution whose positions agree modulo the stride are a convolution
+ * of stride 1, with the taps that meet them: a phase. Each is a step of its own. */
+#include "codegen/chain.h"
+#include "codegen/conv.h"
+#include "codegen/phase.h"
+#include "ir/view.h"
+
+typedef struct window {
+    qgc_planner *p;
+    const qgc_node *node;
+    const qgc_tensor *w;
+    bool is_transposed, is_depthwise;
+    int64_t groups, channels, outputs; /* of a group */
+    qgc_window_dim dims[QGC_MAX_SPATIAL];
+    qgc_buffer *in, *out;
+} window;
+
+static void read_dims(window *win)
+{
+    const qgc_type *x = win->node->operands[QGC_CHAIN_X].value->type;
+    const qgc_type *y = win->node->results[0].type;
+    int64_t in[2], kernel[2], out[2];
+    uint32_t num = x->rank - 2;
+    for (uint32_t i = 0; i < num; i++) {
+        in[i] = x->dims[2 + i].value;
+        kernel[i] = win->w->shape[2 + i];
+        out[i] = y->dims[2 + i].value;
+    }
+    qgc_window_sizes sizes = {in, kernel, out};
+    qgc_window_read(win->node, num, &sizes, win->is_transposed, win->dims);
+}
+
+/* ---- taps in bounds ---- */
+
+/* Lists them; the outputs [*inner_first, *inner_last) have all. */
+static void list_taps(const window *win, const qgc_phase *phase, qgc_chain_kernel *k,
+                      uint32_t constant, int64_t *inner_first, int64_t *inner_last)
+{
+    int64_t *first = qgc_planner_constant(win->p, (size_t)phase->out, sizeof(int64_t));
+    int64_t *end = qgc_planner_constant(win->p, (size_t)phase->out, sizeof(int64_t));
+    bool has_inner = false;
+    *inner_first = *inner_last = 0;
+    for (int64_t o = 0; o < phase->out; o++) {
+        qgc_phase_taps(phase, o, &first[o], &end[o]);
+        if (first[o] != 0 || end[o] != phase->kernel)
+            continue;
+        if (!has_inner)
+            *inner_first = o;
+        has_inner = true;
+        *inner_last = o + 1;
+    }
+    k->base.constants[constant] = first;
+    k->base.constants[constant + 1] = end;
+}
+
+/* ---- weights ---- */
+
+/* To [group][tap][channel][output, padded], of the phase's taps. */
+static void pack_weights(const window *win, const qgc_phase *h, const qgc_phase *v,
+                         qgc_chain_kernel *k)
+{
+    int64_t width = qgc_chain_padded(win->p, k->out_c), taps = h->kernel * v->kernel;
+    float *to = qgc_planner_constant(win->p, (size_t)(k->groups * taps * k->channels * width),
+                                     sizeof(float));
+    const float *from = win->w->data;
+    int64_t all = win->dims[1].kernel * win->dims[2].kernel;
+    k->base.constants[QGC_CHAIN_WEIGHTS] = to;
+    k->w_row = width * (int64_t)sizeof(float);
+    for (int64_t g = 0; g < k->groups; g++)
+        for (int64_t tap = 0; tap < taps; tap++)
+            for (int64_t c = 0; c < k->channels; c++, to += width)
+                for (int64_t o = 0; o < k->out_c; o++) {
+                    int64_t row = win->is_transposed && !win->is_depthwise
+                                      ? (g * k->channels + c) * k->out_c + o
+                                      : (g * k->out_c + o) * k->channels + c;
+                    int64_t at = qgc_phase_tap(h, tap / v->kernel) * win->dims[2].kernel +
+                                 qgc_phase_tap(v, tap % v->kernel);
+                    to[o] = from[row * all + at];
+                }
+}
+
+/* ---- steps ---- */
+
+static void place(const window *win, const qgc_phase *h, const qgc_phase *v, qgc_chain_kernel *k)
+{
+    qgc_border none = {0};
+    k->in = qgc_buffer_pixels(win->in, &none);
+    k->out = qgc_buffer_pixels(win->out, &none);
+    k->tap_row = h->dilation * k->in.row;
+    k->tap_column = v->dilation * k->in.pixel;
+    k->in.first -= h->begin * k->in.row + v->begin * k->in.pixel;
+    k->in.row *= h->stride;
+    k->in.pixel *= v->stride;
+    k->out.first += h->first * k->out.row + v->first * k->out.pixel;
+    k->out.row *= h->step;
+    k->out.pixel *= v->step;
+}
+
+static void add_phase(const window *win, const qgc_phase *h, const qgc_phase *v)
+{
+    qgc_chain_kernel *k = qgc_new_chain(win->p);
+    int64_t first, last;
+    k->images = win->out->n;
+    k->groups = win->is_depthwise ? 1 : win->groups;
+    k->out_c = win->is_depthwise ? win->groups : win->outputs;
+    k->out_h = h->out;
+    k->out_w = v->out;
+    k->channels = win->channels;
+    k->kernel_h = h->kernel;
+    k->kernel_w = v->kernel;
+    k->is_depthwise = win->is_depthwise;
+    list_taps(win, h, k, QGC_CHAIN_ROW_FIRST, &first, &last);
+    list_taps(win, v, k, QGC_CHAIN_COLUMN_FIRST, &k->inner_first, &k->inner_last);
+    pack_weights(win, h, v, k);
+    place(win, h, v, k);
+    qgc_add_chain(win->p, win->node, k, &win->in, win->out);
+}
+
+const char *qgc_plan_chain_window(qgc_planner *p, const qgc_node *node)
+{
+    window win = {.p = p, .node = node, .w = qgc_constant_operand(node, QGC_CHAIN_W)};
+    if (!win.w)
+        return "w is not constant";
+    win.is_transposed = node->op == QGC_OP_CONV_TRANSPOSE1D || node->op == QGC_OP_CONV_TRANSPOSE2D;
+    win.groups = qgc_node_int(node, "groups");
+    win.channels = node->operands[QGC_CHAIN_X].value->type->dims[1].value / win.groups;
+    win.outputs = node->results[0].type->dims[1].value / win.groups;
+    win.is_depthwise = win.groups > 1 && win.channels == 1 && win.outputs == 1;
+    read_dims(&win);
+    qgc_phases h, v;
+    if (!qgc_list_phases(&win.dims[1], win.is_transposed, &p->plan->arena, &h) ||
+        !qgc_list_phases(&win.dims[2], win.is_transposed, &p->plan->arena, &v))
+        return "a window lies out of bounds";
+    win.in = qgc_planner_nhwc(p, node->operands[QGC_CHAIN_X].value, (qgc_border){0}, 0);
+    win.out = qgc_make_output(p, &node->results[0]);
+    for (int64_t i = 0; i < h.num; i++)
+        for (int64_t j = 0; j < v.num; j++)
+            add_phase(&win, &h.list[i], &v.list[j]);
+    return NULL;
+}
