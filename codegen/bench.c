@@ -303,7 +303,7 @@ static void describe_step(bench *b, const qgc_step *step, qgc_bench_step *out)
         out->bytes += (double)step->outputs[i]->bytes;
     if (!step->node)
         return;
-    out->macs = qgc_count_node_macs(step->node).total;
+    out->macs = qgc_count_node_macs(step->node).total / (step->phases ? step->phases : 1);
     out->is_integer = step->node->num_operands &&
                       qgc_dtype_get_kind(step->node->operands[0].value->type->dtype) != QGC_FLOAT;
 }

@@ -1,13 +1,17 @@
 #include "codegen/conv.h"
 
 #include "ir/view.h"
-#include "runtime/ref/window.h"
 
 #include <math.h>
 
 /* ---- windows ---- */
 
-qgc_window qgc_read_window(const qgc_node *node)
+bool qgc_is_transposed(qgc_opcode op)
+{
+    return op == QGC_OP_INT_CONV_TRANSPOSE1D || op == QGC_OP_INT_CONV_TRANSPOSE2D;
+}
+
+void qgc_read_window_dims(const qgc_node *node, qgc_window_dim *dims)
 {
     const qgc_type *x = node->operands[0].value->type, *y = node->results[0].type;
     const qgc_tensor *w = qgc_constant_operand(node, 1);
@@ -18,11 +22,47 @@ qgc_window qgc_read_window(const qgc_node *node)
         kernel[i] = w->shape[2 + i];
         out[i] = y->dims[2 + i].value;
     }
+    qgc_window_sizes sizes = {in, kernel, out};
+    qgc_window_read(node, num, &sizes, qgc_is_transposed(node->op), dims);
+}
+
+/* Output o reads (o + begin - k * dilation) / stride: how far the first and the last one reach out
+ * of bounds. */
+static void transposed_border(const qgc_window_dim *dim, int64_t *begin, int64_t *end)
+{
+    int64_t before = (dim->kernel - 1) * dim->dilation - dim->begin;
+    int64_t last = dim->out - 1 + dim->begin, behind = last / dim->stride - (dim->size - 1);
+    *begin = before > 0 ? before / dim->stride : 0;
+    *end = last > 0 && behind > 0 ? behind : 0;
+}
+
+qgc_window qgc_read_window(const qgc_node *node)
+{
     qgc_window_dim dims[QGC_MAX_SPATIAL];
-    qgc_window_read(node, num, &(qgc_window_sizes){in, kernel, out}, false, dims);
+    qgc_read_window_dims(node, dims);
     const qgc_window_dim *h = &dims[1], *v = &dims[2];
-    return (qgc_window){
+    qgc_window window = {
         {h->stride, v->stride}, {h->dilation, v->dilation}, {h->begin, v->begin, h->end, v->end}};
+    if (!qgc_is_transposed(node->op))
+        return window;
+    transposed_border(h, &window.border.top, &window.border.bottom);
+    transposed_border(v, &window.border.left, &window.border.right);
+    return window;
+}
+
+const char *qgc_match_conv(qgc_product *m)
+{
+    const char *why = qgc_match_x(m);
+    int64_t num_y, num_x;
+    if (!why)
+        why = qgc_match_weights(m);
+    if (!why)
+        why = qgc_match_epilogue(m, m->node->results[0].type->dims[1].value, 1);
+    if (why)
+        return why;
+    bool counts = qgc_type_num_elements(qgc_product_result(m)->type, &num_y) &&
+                  qgc_type_num_elements(m->x->type, &num_x);
+    return m->weights->bytes && counts && num_y && num_x ? NULL : "it is empty";
 }
 
 /* ---- buffers ---- */
@@ -31,7 +71,8 @@ qgc_window qgc_read_window(const qgc_node *node)
 static bool wants_border(const qgc_use *use, qgc_border *border, uint8_t *value)
 {
     qgc_product m = {.node = use->user};
-    bool is_conv = m.node->op == QGC_OP_INT_CONV2D || m.node->op == QGC_OP_INT_CONV1D;
+    bool is_conv = m.node->op == QGC_OP_INT_CONV2D || m.node->op == QGC_OP_INT_CONV1D ||
+                   qgc_is_transposed(m.node->op);
     if (!is_conv || use != &m.node->operands[0] || qgc_match_x(&m) || qgc_match_weights(&m))
         return false;
     *border = qgc_read_window(m.node).border;

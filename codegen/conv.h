@@ -3,14 +3,21 @@
 #define QGC_CODEGEN_CONV_H
 
 #include "codegen/product.h"
+#include "runtime/ref/window.h"
 
 /* Rank 3 counts as rank 4 with one row. */
 typedef struct qgc_window {
     int64_t stride[2], dilation[2];
     qgc_border border;
 } qgc_window;
-/* Of int_conv1d, int_conv2d with constant weights. */
+/* Of int_conv1d, int_conv2d with constant weights; of their transposes the border that all phases
+ * (codegen/phase.h) together need. */
 qgc_window qgc_read_window(const qgc_node *node);
+bool qgc_is_transposed(qgc_opcode op);
+/* The dimensions as qgc_window_read has them. */
+void qgc_read_window_dims(const qgc_node *node, qgc_window_dim *dims);
+/* A convolution with constant weights, all of it (see codegen/product.h). */
+const char *qgc_match_conv(qgc_product *m);
 
 /* Where a convolution reads and writes; the addend's are NULL without one. The pixels of |in| are
  * counted from the window's border, those of the others from their first. */
@@ -21,6 +28,14 @@ typedef struct qgc_conv_buffers {
 qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qgc_window *window);
 /* A new NHWC buffer for a kernel's result, with the border that its convolutions ask for. */
 qgc_buffer *qgc_make_output(qgc_planner *p, const qgc_value *value);
+
+/* A step of a dense convolution. |m|'s weights are [O, C / groups, kernel]; the buffers' pixels are
+ * counted from the first output's: the input's from its first tap, which is |win|'s border outside
+ * of the image. |out_size|: rows, columns. */
+void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
+                  const qgc_conv_buffers *b, const int64_t *out_size);
+/* NULL, or why not. */
+const char *qgc_plan_conv_transpose(qgc_planner *p, const qgc_node *node);
 
 /* Sums of a channel's packed weights. */
 enum { QGC_MAX_BLOCK = 64 };

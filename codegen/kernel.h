@@ -167,15 +167,17 @@ static inline int64_t qgc_depthwise_span(const qgc_depthwise_kernel *k, uint32_t
 }
 
 /* Pools of NHWC: the largest of a window's elements in bounds; of floats their average, summed in
- * row-major order from +0; of u8 their sum less the zero point each and an epilogue. A sum over axes
- * that lie together is one window of everything. */
+ * row-major order from +0; of u8 their sum less the zero point each and an epilogue. A sum over
+ * axes that lie together is one window of everything. */
 typedef enum qgc_pool_fold { QGC_POOL_SUM, QGC_POOL_MAX, QGC_POOL_AVERAGE } qgc_pool_fold;
 typedef struct qgc_pool_kernel {
     qgc_kernel base; /* units: output rows, of all images */
     qgc_pool_fold fold;
-    qgc_dtype dtype;    /* as stored: u8; MAX: u16, i16, f32, too; AVERAGE: f32 */
-    bool counts_border; /* AVERAGE: of the window inside the border, not of the elements in bounds */
-    bool is_adaptive; /* windows [floor(o * in / out), ceil((o + 1) * in / out)) of each dimension */
+    qgc_dtype dtype; /* as stored: u8; MAX: u16, i16, f32, too; AVERAGE: f32 */
+    bool
+        counts_border; /* AVERAGE: of the window inside the border, not of the elements in bounds */
+    bool
+        is_adaptive; /* windows [floor(o * in / out), ceil((o + 1) * in / out)) of each dimension */
     int64_t images, out_h, out_w, channels;
     int64_t in_h, in_w;
     qgc_pixels in, out; /* of the input's and the output's pixels */

@@ -244,6 +244,12 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
     return step;
 }
 
+void qgc_planner_set_phases(qgc_planner *p, int64_t num)
+{
+    for (size_t i = 0; i < (size_t)num; i++)
+        p->plan->steps.data[p->plan->steps.size - 1 - i]->phases = (uint32_t)num;
+}
+
 void qgc_planner_take(qgc_planner *p, const qgc_node *node)
 {
     *qgc_map_at(&p->done, node) = (void *)node;
@@ -269,8 +275,14 @@ void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why)
 /* A sum that one requantize ends is planned with it: only there all of its terms exist. */
 static bool is_put_off(const qgc_node *node)
 {
-    static const qgc_opcode sums[] = {QGC_OP_INT_CONV1D, QGC_OP_INT_CONV2D, QGC_OP_INT_LINEAR,
-                                      QGC_OP_INT_MATMUL, QGC_OP_INT_SUM,    QGC_OP_INT_SUM_POOL,
+    static const qgc_opcode sums[] = {QGC_OP_INT_CONV1D,
+                                      QGC_OP_INT_CONV2D,
+                                      QGC_OP_INT_CONV_TRANSPOSE1D,
+                                      QGC_OP_INT_CONV_TRANSPOSE2D,
+                                      QGC_OP_INT_LINEAR,
+                                      QGC_OP_INT_MATMUL,
+                                      QGC_OP_INT_SUM,
+                                      QGC_OP_INT_SUM_POOL,
                                       QGC_OP_INT_MUL};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (node->op == sums[i])

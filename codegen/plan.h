@@ -52,6 +52,7 @@ typedef struct qgc_step {
     qgc_buffer **outputs;
     const qgc_kernel *kernel; /* KERNEL */
     const char *note;         /* KERNEL: its parameters, for the printed plan */
+    uint32_t phases;          /* KERNEL: that share the node's multiply-adds; 0: 1 */
     int64_t units;            /* of work, which threads share; 1: one thread does it all */
     uint32_t parts;           /* that they share it in: units [i * units / parts, (i + 1) * ...) */
     bool is_checked;          /* REF: rules about what operands hold are checked at run time */

@@ -140,5 +140,6 @@ const char *qgc_plan_chain_window(qgc_planner *p, const qgc_node *node)
     for (int64_t i = 0; i < h.num; i++)
         for (int64_t j = 0; j < v.num; j++)
             add_phase(&win, &h.list[i], &v.list[j]);
+    qgc_planner_set_phases(p, h.num * v.num);
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* Plans int_conv1d, int_conv2d, int_linear, int_matmul + requantize as one generated kernel: folds
+/* Plans int_conv1d, int_conv2d, int_linear, int_matmul (and for codegen/plan_conv_transpose.c the
+ * phases of a transposed convolution) + requantize as one generated kernel: folds
  * zero points, packs weights.
  *
  * acc = bias + sum (x - zx) * w = (bias - zx * sum w) + sum x * w, where a tap out of bounds reads
@@ -277,51 +278,47 @@ static void find_parts(const conv *c, const qgc_window *win, int64_t height)
     k->parts[0] = (qgc_conv_part){.rows = k->out_h, .end_run = k->num_runs};
 }
 
-static const char *plan_window(qgc_planner *p, const qgc_node *node)
+void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
+                  const qgc_conv_buffers *b, const int64_t *out_size)
 {
-    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
-    const char *why = qgc_match_x(&m);
-    if (!why)
-        why = qgc_match_weights(&m);
-    if (why)
-        return why;
-    int64_t groups = qgc_node_int(node, "groups"), shape[4], num_y, num_x;
-    const qgc_tensor *w = m.weights;
-    why = qgc_match_epilogue(&m, w->shape[0], 1);
-    if (why)
-        return why;
-    const qgc_value *y = qgc_product_result(&m);
-    if (!w->bytes || !qgc_type_num_elements(y->type, &num_y) || !num_y ||
-        !qgc_type_num_elements(m.x->type, &num_x) || !num_x)
-        return "it is empty";
-    conv c = {p, &m,
+    int64_t groups = qgc_node_int(m->node, "groups");
+    const qgc_tensor *w = m->weights;
+    conv c = {p, m,
               .w = {.out_c = w->shape[0] / groups,
                     .in_c = w->shape[1],
                     .kernel_h = w->rank == 4 ? w->shape[2] : 1,
                     .kernel_w = w->shape[w->rank - 1]}};
-    qgc_window win = qgc_read_window(node);
-    qgc_nchw_shape(y->type, shape);
-    c.w.merged = win.dilation[1] == 1 && groups == 1;
+    c.w.merged = win->dilation[1] == 1 && groups == 1;
     c.w.run_bytes = c.w.merged ? c.w.kernel_w * c.w.in_c : c.w.in_c;
     c.k = QGC_NEW(&p->plan->arena, qgc_conv_kernel);
-    *c.k = (qgc_conv_kernel){.images = shape[0],
-                             .out_h = shape[2],
-                             .out_w = shape[3],
+    *c.k = (qgc_conv_kernel){.images = b->in->n,
+                             .out_h = out_size[0],
+                             .out_w = out_size[1],
                              .out_c = c.w.out_c,
                              .groups = groups,
                              .group_bytes = c.w.in_c};
     c.k->num_runs = c.w.merged ? c.w.kernel_h : c.w.kernel_h * c.w.kernel_w;
-    int64_t in_shape[4];
-    qgc_nchw_shape(m.x->type, in_shape);
-    find_parts(&c, &win, in_shape[2]);
+    find_parts(&c, win, b->in->h);
+    c.k->run_offsets = run_offsets(&c, win, &b->in_pixels);
+    c.k->in = b->in_pixels;
+    c.k->in.row *= win->stride[0];
+    c.k->in.pixel *= win->stride[1];
+    c.k->out = b->out_pixels;
+    c.k->addend = b->addend_pixels;
+    add_step(&c, b->in, b->addend, b->out);
+}
+
+static const char *plan_window(qgc_planner *p, const qgc_node *node)
+{
+    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
+    const char *why = qgc_match_conv(&m);
+    if (why)
+        return why;
+    int64_t shape[4];
+    qgc_window win = qgc_read_window(node);
+    qgc_nchw_shape(qgc_product_result(&m)->type, shape);
     qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
-    c.k->run_offsets = run_offsets(&c, &win, &b.in_pixels);
-    c.k->in = b.in_pixels;
-    c.k->in.row *= win.stride[0];
-    c.k->in.pixel *= win.stride[1];
-    c.k->out = b.out_pixels;
-    c.k->addend = b.addend_pixels;
-    add_step(&c, b.in, b.addend, b.out);
+    qgc_add_conv(p, &m, &win, &b, shape + 2);
     return NULL;
 }
 
@@ -329,6 +326,8 @@ static const char *plan_sum(qgc_planner *p, const qgc_node *node)
 {
     if (node->op == QGC_OP_INT_CONV2D || node->op == QGC_OP_INT_CONV1D)
         return plan_window(p, node);
+    if (node->op == QGC_OP_INT_CONV_TRANSPOSE2D || node->op == QGC_OP_INT_CONV_TRANSPOSE1D)
+        return qgc_plan_conv_transpose(p, node);
     if (node->op == QGC_OP_INT_LINEAR || node->op == QGC_OP_INT_MATMUL)
         return plan_rows(p, node);
     return "";

@@ -16,7 +16,8 @@ static double cost_of(const qgc_step *step)
         cost += step->inputs[i] ? (double)step->inputs[i]->bytes : 0;
     for (uint32_t i = 0; i < step->num_outputs; i++)
         cost += (double)step->outputs[i]->bytes;
-    return cost + (step->node ? qgc_count_node_macs(step->node).total : 0);
+    double phases = step->phases ? step->phases : 1;
+    return cost + (step->node ? qgc_count_node_macs(step->node).total / phases : 0);
 }
 
 static int64_t units_of(const qgc_step *step)

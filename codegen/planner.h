@@ -48,6 +48,8 @@ qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_bor
 /* A step of a generated kernel; |kernel|'s name is set. */
 qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
                                  uint32_t num_inputs, uint32_t num_outputs);
+/* The last |num| steps are equal parts of one node's work. */
+void qgc_planner_set_phases(qgc_planner *p, int64_t num);
 /* |node| goes with the step that has just been added. */
 void qgc_planner_take(qgc_planner *p, const qgc_node *node);
 /* Why a put-off sum could not be taken. */
