@@ -24,18 +24,16 @@ typedef struct conv {
 
 /* ---- packing ---- */
 
-/* Weight of byte |k| of run |run| of output |out| (of all groups), as s8. */
-static int8_t weight_at(const conv *c, int64_t out, int64_t run, int64_t k)
+/* Where the weight of byte |k| of run |run| stands among those of an output. */
+static int64_t weight_offset(const conv *c, int64_t run, int64_t k)
 {
     const weights *w = &c->w;
     int64_t column = w->merged ? k / w->in_c : run % w->kernel_w;
     int64_t row = w->merged ? run : run / w->kernel_w;
     int64_t channel = k % w->in_c;
-    int64_t index = ((out * w->in_c + channel) * w->kernel_h + row) * w->kernel_w + column;
     if (w->transposed)
-        index = channel * w->out_c + out;
-    const uint8_t *bytes = c->m->weights->data;
-    return (int8_t)(bytes[index] - c->m->weight_shift);
+        return channel * w->out_c;
+    return (channel * w->kernel_h + row) * w->kernel_w + column;
 }
 
 /* Sums of a block's weights: all of them, and those in runs that a part leaves out. */
@@ -44,30 +42,46 @@ typedef struct block_sums {
     int32_t left_out[QGC_CONV_MAX_PARTS][QGC_MAX_BLOCK];
 } block_sums;
 
-static void add_weight(const qgc_conv_kernel *k, int64_t run, uint32_t lane, int8_t weight,
-                       block_sums *sums)
+/* Four bytes of a run, for one output. |offsets|: of the weights; |num|: that the run has. */
+static void pack_lane(const conv *c, const uint8_t *weights, const int64_t *offsets, int64_t num,
+                      int8_t *to, qgc_channel_sum *sum)
 {
-    qgc_add_weight(&sums->all[lane], weight);
+    for (int64_t b = 0; b < num; b++) {
+        to[b] = (int8_t)(weights[offsets[b]] - c->m->weight_shift);
+        qgc_add_weight(sum, to[b]);
+    }
+}
+
+static void add_left_out(const qgc_conv_kernel *k, int64_t run, uint32_t lane, const int8_t *four,
+                         block_sums *sums)
+{
     for (uint32_t i = 0; i < k->num_parts; i++)
         if (run < k->parts[i].first_run || run >= k->parts[i].end_run)
-            sums->left_out[i][lane] += weight;
+            sums->left_out[i][lane] += four[0] + four[1] + four[2] + four[3];
 }
 
 static int8_t *pack_block(const conv *c, int64_t group, int64_t first, uint32_t vectors, int8_t *to,
                           block_sums *sums)
 {
     const qgc_conv_kernel *k = c->k;
+    const weights *w = &c->w;
+    const uint8_t *all = c->m->weights->data;
     uint32_t lanes = c->p->target->lanes;
-    for (int64_t i = 0; i < k->num_runs * k->run_steps; i++)
-        for (uint32_t lane = 0; lane < vectors * lanes; lane++)
-            for (int64_t b = 0; b < 4; b++, to++) {
-                int64_t byte = i % k->run_steps * 4 + b;
-                int64_t out = first + qgc_block_channel(vectors, lanes, lane / lanes, lane % lanes);
-                if (out >= k->out_c || byte >= c->w.run_bytes)
-                    continue;
-                *to = weight_at(c, group * k->out_c + out, i / k->run_steps, byte);
-                add_weight(k, i / k->run_steps, lane, *to, sums);
-            }
+    int64_t stride = w->transposed ? 1 : w->in_c * w->kernel_h * w->kernel_w, offsets[4];
+    for (int64_t i = 0; i < k->num_runs * k->run_steps; i++) {
+        int64_t run = i / k->run_steps, byte = i % k->run_steps * 4;
+        int64_t num = w->run_bytes - byte < 4 ? w->run_bytes - byte : 4;
+        for (int64_t b = 0; b < num; b++)
+            offsets[b] = weight_offset(c, run, byte + b);
+        for (uint32_t lane = 0; lane < vectors * lanes; lane++, to += 4) {
+            int64_t out = first + qgc_block_channel(vectors, lanes, lane / lanes, lane % lanes);
+            if (out >= k->out_c)
+                continue;
+            pack_lane(c, all + (group * k->out_c + out) * stride, offsets, num, to,
+                      &sums->all[lane]);
+            add_left_out(k, run, lane, to, sums);
+        }
+    }
     return to;
 }
 
