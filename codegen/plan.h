@@ -54,7 +54,8 @@ typedef struct qgc_step {
     const char *note;         /* KERNEL: its parameters, for the printed plan */
     uint32_t phases;          /* KERNEL: that share the node's multiply-adds; 0: 1 */
     int64_t units;            /* of work, which threads share; 1: one thread does it all */
-    uint32_t parts;           /* that they share it in: units [i * units / parts, (i + 1) * ...) */
+    uint32_t parts;           /* that they share it in: */
+    const int64_t *bounds;    /* units [bounds[i], bounds[i + 1]) */
     bool is_checked;          /* REF: rules about what operands hold are checked at run time */
     const char *why;          /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;

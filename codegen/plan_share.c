@@ -34,6 +34,43 @@ static int64_t units_of(const qgc_step *step)
     return 1;
 }
 
+/* Convolutions have parts whose units do not take the same time. */
+static double conv_unit_cost(const qgc_conv_kernel *k, const qgc_conv_part *part)
+{
+    double runs = (double)(part->end_run - part->first_run) / (double)k->num_runs;
+    return runs * (part->by_row ? (double)part->tiles : 1);
+}
+
+/* The unit before which |share| of a convolution's work is done. */
+static int64_t find_conv_bound(const qgc_conv_kernel *k, double share)
+{
+    double total = 0, wanted;
+    int64_t first = 0;
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        total += conv_unit_cost(k, &k->parts[i]) * (double)k->parts[i].units;
+    wanted = total * share;
+    for (uint32_t i = 0; i < k->num_parts; i++) {
+        double unit = conv_unit_cost(k, &k->parts[i]), cost = unit * (double)k->parts[i].units;
+        if (wanted < cost)
+            return first + (int64_t)(wanted / unit + 0.5);
+        wanted -= cost;
+        first += k->parts[i].units;
+    }
+    return first;
+}
+
+static void set_bounds(qgc_plan *plan, qgc_step *step)
+{
+    bool is_conv = step->kind == QGC_STEP_KERNEL && step->kernel->kind == QGC_KERNEL_CONV;
+    int64_t *bounds = QGC_NEW_ARRAY(&plan->arena, int64_t, step->parts + 1);
+    for (uint32_t i = 1; i < step->parts; i++)
+        bounds[i] = is_conv ? find_conv_bound((const qgc_conv_kernel *)step->kernel,
+                                              (double)i / step->parts)
+                            : step->units * i / step->parts;
+    bounds[step->parts] = step->units;
+    step->bounds = bounds;
+}
+
 void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target)
 {
     double threads = target->threads > 1 ? target->threads : 1;
@@ -44,5 +81,6 @@ void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target)
         double parts = threads < worth ? threads : worth;
         parts = parts < (double)step->units ? parts : (double)step->units;
         step->parts = parts > 1 ? (uint32_t)parts : 1;
+        set_bounds(plan, step);
     }
 }

@@ -320,8 +320,7 @@ static void run_part(void *user, size_t part)
 {
     const shared_step *s = user;
     const qgc_step *step = s->step;
-    int64_t begin = step->units * (int64_t)part / step->parts;
-    int64_t end = step->units * ((int64_t)part + 1) / step->parts;
+    int64_t begin = step->bounds[part], end = step->bounds[part + 1];
     if (begin == end)
         return;
     if (step->kind == QGC_STEP_KERNEL)
