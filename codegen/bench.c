@@ -370,6 +370,11 @@ static qgc_result compile(bench *b)
     QGC_TRY(qgc_level_find_here(b->diag, o->cpu, &b->level));
     b->pool = qgc_pool_create(o->threads);
     qgc_region_options options = {.level = b->level, .pool = b->pool};
+    qgc_cache cache;
+    if (o->cache) {
+        cache = qgc_cache_make(b->diag, &b->scratch, o);
+        options.cache = &cache;
+    }
     double start = now();
     b->special = qgc_specialize(b->func, b->inputs, true, &b->scratch);
     if (!b->special.func && !b->special.why)

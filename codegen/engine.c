@@ -34,6 +34,7 @@ typedef struct compiled {
     qgc_arena arena;
     qgc_engine engine;
     qgc_module *module;
+    qgc_cache cache;
     qgc_region_options options;
     qgc_map by_name; /* of functions -> func_entries */
     QGC_VEC(func_entries *) list;
@@ -220,6 +221,10 @@ qgc_result qgc_engine_create_with(qgc_module *module, const qgc_engine_options *
     c->by_name.arena = &c->arena;
     c->engine = (qgc_engine){execute, c};
     c->options = (qgc_region_options){.level = level, .pool = qgc_pool_create(options->threads)};
+    if (options->cache) {
+        c->cache = qgc_cache_make(&module->context->diag, &c->arena, options);
+        c->options.cache = &c->cache;
+    }
     *out = &c->engine;
     remark_missing(c);
     return QGC_OK;

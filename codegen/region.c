@@ -1,6 +1,7 @@
 #include "codegen/region.h"
 
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/object.h"
 #include "runtime/fp_mode.h"
 #include "runtime/ref/ref.h"
 
@@ -49,7 +50,10 @@ typedef struct compilation {
     const qgc_region_options *options;
     qgc_diag *diag;
     qgc_arena arena;
-    qgc_map refused; /* nodes whose kernels LLVM does not take */
+    qgc_map refused;       /* nodes whose kernels LLVM does not take */
+    qgc_hash128 key;       /* of the object */
+    bool is_cached;        /* the object is the cache's */
+    bool is_cache_useless; /* what it gave could not be linked */
 } compilation;
 
 static bool has_kernels(const qgc_plan *plan)
@@ -91,16 +95,42 @@ static qgc_result check_refusals(const compilation *c, const qgc_plan *plan)
     return QGC_OK;
 }
 
-static qgc_result compile_kernels(const compilation *c, qgc_region *region)
+/* The object that the steps' kernels make, from the cache where it has it. */
+static qgc_result make_object(compilation *c, const qgc_plan *plan, qgc_arena *arena, qgc_str *out)
 {
+    qgc_cache *cache = c->options->cache;
+    qgc_object *object;
+    QGC_TRY(qgc_object_create(c->diag, c->options->level, "kernels", &object));
+    qgc_emit_kernels(qgc_object_emitter(object), plan, NULL);
+    if (cache)
+        c->key = qgc_object_key(object, QGC_EMIT_PASSES);
+    c->is_cached = cache && !c->is_cache_useless && qgc_cache_load(cache, c->key, arena, out);
+    qgc_result result = QGC_OK;
+    if (!c->is_cached)
+        result = qgc_object_finish(object, QGC_EMIT_PASSES);
+    if (!c->is_cached && result == QGC_OK)
+        result = qgc_object_write(object, QGC_OBJECT_CODE, arena, out);
+    if (cache && !c->is_cached && result == QGC_OK)
+        qgc_cache_store(cache, c->key, *out);
+    qgc_object_destroy(object);
+    return result;
+}
+
+static qgc_result compile_kernels(compilation *c, qgc_region *region)
+{
+    qgc_arena scratch = {0};
+    qgc_str object;
+    c->is_cached = false;
     if (!has_kernels(region->plan))
         return QGC_OK;
     QGC_TRY(check_refusals(c, region->plan));
-    QGC_TRY(qgc_jit_create(c->diag, c->options->level, &region->jit));
-    qgc_emitter e;
-    qgc_jit_begin(region->jit, region->plan->func->name->data, &e);
-    qgc_emit_kernels(&e, region->plan, NULL);
-    return qgc_jit_add(region->jit, &e, QGC_EMIT_PASSES);
+    qgc_result result = make_object(c, region->plan, &scratch, &object);
+    if (result == QGC_OK)
+        result = qgc_jit_create(c->diag, c->options->level, &region->jit);
+    if (result == QGC_OK)
+        result = qgc_jit_add_object(region->jit, object);
+    qgc_arena_destroy(&scratch);
+    return result;
 }
 
 /* The kernel alone in a module; NULL, or why not. */
@@ -182,6 +212,13 @@ static qgc_result compile(compilation *c, qgc_region **out)
         if (compile_kernels(c, region) == QGC_OK && bind_all(region) == QGC_OK) {
             *out = region;
             return QGC_OK;
+        }
+        if (c->is_cached) {
+            c->is_cache_useless = true;
+            qgc_region_destroy(region);
+            qgc_diag_rollback(c->diag, reported);
+            qgc_cache_refuse(c->options->cache, c->key);
+            continue;
         }
         size_t failures = c->diag->list.size;
         bool can_do_without = refuse_kernels(c, region->plan);

@@ -6,3 +6,9 @@ uint64_t qgc_hash(uint64_t seed, const void *data, size_t bytes)
 {
     return XXH3_64bits_withSeed(bytes ? data : "", bytes, seed);
 }
+
+qgc_hash128 qgc_hash_all(const void *data, size_t bytes)
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes ? data : "", bytes);
+    return (qgc_hash128){hash.low64, hash.high64};
+}

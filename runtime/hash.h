@@ -7,4 +7,10 @@
 /* The hash of |bytes| bytes, continuing from |seed|: 0, or the hash of what came before. */
 uint64_t qgc_hash(uint64_t seed, const void *data, size_t bytes);
 
+/* 128 bits, where two things must not meet. */
+typedef struct qgc_hash128 {
+    uint64_t low, high;
+} qgc_hash128;
+qgc_hash128 qgc_hash_all(const void *data, size_t bytes);
+
 #endif

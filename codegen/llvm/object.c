@@ -1,6 +1,7 @@
 #include "codegen/llvm/object.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -87,6 +88,25 @@ void qgc_object_destroy(qgc_object *object)
 qgc_emitter *qgc_object_emitter(qgc_object *object)
 {
     return &object->emitter;
+}
+
+qgc_hash128 qgc_object_key(qgc_object *object, const char *passes)
+{
+    const qgc_level *level = object->level;
+    qgc_arena scratch = {0};
+    qgc_text text = {.arena = &scratch};
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    LLVMMemoryBufferRef buffer = LLVMWriteBitcodeToMemoryBuffer(object->emitter.module);
+    qgc_hash128 code = qgc_hash_all(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    LLVMDisposeMemoryBuffer(buffer);
+    qgc_text_printf(&text, "%llx %llx qgc %s LLVM %u.%u.%u %s %s %s %s %s",
+                    (unsigned long long)code.high, (unsigned long long)code.low, QGC_VERSION, major,
+                    minor, patch, level->name, level->triple, level->llvm_cpu, level->features,
+                    passes);
+    qgc_hash128 key = qgc_hash_all(text.data, text.size);
+    qgc_arena_destroy(&scratch);
+    return key;
 }
 
 static qgc_result optimize(qgc_object *object, const char *passes)

@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "codegen/llvm/emit.h"
+#include "runtime/hash.h"
 
 typedef struct qgc_object qgc_object;
 
@@ -22,6 +23,9 @@ void qgc_object_destroy(qgc_object *object);
 
 /* Builds the module, until qgc_object_finish. */
 qgc_emitter *qgc_object_emitter(qgc_object *object);
+/* Of all that decides about the code: the module before qgc_object_finish, the level, |passes|,
+ * versions of LLVM and qgc. */
+qgc_hash128 qgc_object_key(qgc_object *object, const char *passes);
 /* Verifies the module and runs the passes ("" for none); once, when all is emitted. */
 qgc_result qgc_object_finish(qgc_object *object, const char *passes);
 /* The finished module as bytes, in |arena|. The same module gives the same bytes. */

@@ -14,6 +14,8 @@ typedef struct qgc_engine qgc_engine;
 typedef struct qgc_engine_options {
     const char *cpu; /* a CPU level that this host has ("x86-64-v3"); NULL or "native": its best */
     size_t threads;  /* that share the work, the caller's among them; 0: one for each processor */
+    const char *cache;  /* directory that keeps machine code for the next time; NULL: none */
+    size_t cache_bytes; /* that it may have; 0: 1 GiB */
 } qgc_engine_options;
 
 /* Functions of the module become machine code when they are first run with shapes of inputs, with

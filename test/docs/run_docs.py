@@ -28,7 +28,7 @@ SYNTAX = {"qir": "module", "qcfg": "rules", "qpat": "patterns"}
 
 def environment(build):
     """What sh blocks see: the build's qgc, where sources and build are, no locale."""
-    return {**os.environ, "PATH": f"{build}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C", "QGC_THREADS": "1",
+    return {**os.environ, "PATH": f"{build}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C", "QGC_THREADS": "1", "QGC_CACHE": "",
             "QGC_SOURCE": str(ROOT), "QGC_BUILD": str(build)}
 
 

@@ -16,6 +16,7 @@ config.test_exec_root = os.path.join(config.qgc_build_dir, "test", "lit")
 tools_dir = os.path.dirname(config.filecheck)
 path = [config.qgc_build_dir, tools_dir, "/usr/bin", "/bin"]
 config.environment = {
+    "QGC_CACHE": "", # none; tests of the cache name one
     "QGC_THREADS": "1", # plans print alike on every machine; tests of threads say --threads
     "PATH": os.pathsep.join(path),
     "LC_ALL": "C",

@@ -145,7 +145,7 @@ static void print_report(const qgc_bench_report *r)
         printf("peak      %.1f GMAC/s of integers, %.1f of f32\n", r->integer_peak * 1e-9,
                r->float_peak * 1e-9);
     if (r->arena_bytes)
-        printf("compiled  in %s, arena %.4g kB\n",
+        printf("ready     after %s, arena %.4g kB\n",
                scaled_time(r->compile_seconds, compile, sizeof compile),
                (double)r->arena_bytes * 1e-3);
     if (r->num_steps) {

@@ -29,6 +29,7 @@ typedef struct invocation {
     option_values options[MAX_OPTIONS]; /* parallel to command->options, then to common_options */
     const char *files[MAX_FILES];
     int num_files;
+    char cache[4096]; /* path of the default one, once it was asked for */
 } invocation;
 
 typedef struct command {

@@ -267,14 +267,58 @@ static qgc_result read_threads(invocation *call, size_t *out)
     return QGC_OK;
 }
 
+/* $QGC_CACHE where it is set ("": none), else in the user's directory of caches. */
+static const char *default_cache(invocation *call)
+{
+    const char *given = getenv("QGC_CACHE"), *caches = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int size = 0;
+    if (given)
+        return given[0] ? given : NULL;
+    if (caches && caches[0] == '/')
+        size = snprintf(call->cache, sizeof call->cache, "%s/qgc", caches);
+    else if (home && home[0] == '/')
+        size = snprintf(call->cache, sizeof call->cache, "%s/.cache/qgc", home);
+    return size > 0 && size < (int)sizeof call->cache ? call->cache : NULL;
+}
+
+static qgc_result read_cache_size(invocation *call, size_t *out)
+{
+    enum { MOST = 1 << 20 };
+    const char *text = getenv("QGC_CACHE_SIZE");
+    char *end;
+    if (!text || !text[0])
+        return QGC_OK;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || !value || value > MOST)
+        return qgc_context_usage_error(call->context,
+                                       "QGC_CACHE_SIZE=%s: expected MiB, from 1 to %d", text, MOST);
+    *out = (size_t)value << 20;
+    return QGC_OK;
+}
+
+static qgc_result read_cache(invocation *call, qgc_engine_options *out)
+{
+    const char *given = get_option(call, "--cache");
+    if (given && has_option(call, "--no-cache"))
+        return qgc_context_usage_error(call->context, "--cache and --no-cache exclude each other");
+    if (given && !given[0])
+        return qgc_context_usage_error(call->context, "--cache: expected a directory");
+    out->cache = has_option(call, "--no-cache") ? NULL : given ? given : default_cache(call);
+    return read_cache_size(call, &out->cache_bytes);
+}
+
 qgc_result read_engine_options(invocation *call, bool *is_ref, qgc_engine_options *out)
 {
-    static const char *const of_jit[] = {"--cpu", "--threads", "--print-plan"};
+    static const char *const of_jit[] = {"--cpu", "--threads", "--cache", "--no-cache",
+                                         "--print-plan"};
     const char *name = get_option(call, "--engine");
     *is_ref = name && strcmp(name, "ref") == 0;
     out->cpu = get_option(call, "--cpu");
-    if (!*is_ref)
-        return read_threads(call, &out->threads);
+    if (!*is_ref) {
+        QGC_CHECK(read_threads(call, &out->threads));
+        return read_cache(call, out);
+    }
     for (size_t i = 0; i < sizeof of_jit / sizeof *of_jit; i++)
         if (has_option(call, of_jit[i]))
             return qgc_context_usage_error(call->context, "%s needs --engine=jit", of_jit[i]);

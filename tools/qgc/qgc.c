@@ -25,6 +25,9 @@ const option common_options[] = {
          false},                                                                                   \
         {"--threads", "N",                                                                         \
          "threads that share the work (default: $QGC_THREADS, else one per processor)", false},    \
+        {"--cache", "DIR",                                                                         \
+         "keeps machine code for the next time (default: $QGC_CACHE, else ~/.cache/qgc)", false},  \
+        {"--no-cache", NULL, "compile anew, keep nothing", false},                                 \
     {                                                                                              \
         "--print-plan", NULL, "print the plans of the compiled functions to stderr, at the end",   \
             false                                                                                  \
@@ -211,6 +214,9 @@ const command commands[] = {
        false},
       {"--threads", "N",
        "threads that share the work (default: $QGC_THREADS, else one per processor)", false},
+      {"--cache", "DIR",
+       "keeps machine code for the next time (default: $QGC_CACHE, else ~/.cache/qgc)", false},
+      {"--no-cache", NULL, "compile anew, keep nothing", false},
       {"--time", "SECONDS", "how long to measure, about (default 1)", false},
       {"--rounds", "N", "measure so many rounds, however long they take", false},
       {"--input", "NAME=FILE", "a tensor for an input; the others are random", true},
