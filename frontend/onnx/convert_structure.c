@@ -1,4 +1,4 @@
-/* Converters: constants, what passes values through, folded `If`s. */
+/* Converters: constants, what passes values through. */
 #include "frontend/onnx/import.h"
 
 #include <string.h>
@@ -89,43 +89,4 @@ qgc_result convert_dropout(onnx_import *im)
         return onnx_refuse(im, "dropout in training mode draws random numbers");
     QGC_TRY(onnx_define(im, 0, x));
     return onnx_wants_output(im, 1) ? onnx_define(im, 1, full_mask(im, x)) : QGC_OK;
-}
-
-/* The branch of a constant condition takes the node's place. */
-qgc_result convert_if(onnx_import *im)
-{
-    enum { MAX_DEPTH = 16 };
-    const qgc_onnx_node *node = im->node;
-    qgc_value *condition = onnx_need(im, 0);
-    const qgc_tensor *known = onnx_constant(condition);
-    const qgc_onnx_attr *yes = onnx_attr(im, "then_branch"), *no = onnx_attr(im, "else_branch");
-    if (!condition)
-        return QGC_FAILED;
-    if (!known || known->dtype != QGC_DTYPE_BOOL || known->bytes != 1)
-        return onnx_refuse(im, "its condition is not constant");
-    const qgc_onnx_attr *taken = *(const uint8_t *)known->data ? yes : no;
-    if (!taken || taken->kind != QGC_ONNX_GRAPH || taken->graph->num_inputs)
-        return onnx_refuse(im, "a branch is missing or takes inputs");
-    if (taken->graph->num_outputs != node->num_outputs || im->depth == MAX_DEPTH)
-        return onnx_refuse(im, im->depth == MAX_DEPTH ? "branches nest too deep"
-                                                      : "the branch has other outputs");
-    uint64_t used = im->used;
-    const onnx_row *row = im->row;
-    int64_t version = im->version;
-    im->depth++;
-    qgc_result result = onnx_import_nodes(im, taken->graph);
-    im->depth--;
-    im->node = node;
-    im->row = row;
-    im->version = version;
-    im->used = used;
-    im->reason = NULL;
-    QGC_TRY(result);
-    for (uint32_t i = 0; i < node->num_outputs; i++) {
-        qgc_value *value = onnx_lookup(im, taken->graph->outputs[i].name);
-        if (value == &im->poison) /* reported where it came from */
-            return QGC_FAILED;
-        QGC_TRY(onnx_define(im, i, value));
-    }
-    return QGC_OK;
 }

@@ -236,16 +236,27 @@ static qgc_result check_input(onnx_import *im, const qgc_onnx_value *input)
                       qgc_quoted(im->arena, qgc_name_str(input->name)), problem);
 }
 
-/* A scalar integer or bool input that a binding names. */
+static bool is_one_integer(qgc_dtype dtype, uint32_t rank, bool is_one)
+{
+    bool is_integer = dtype == QGC_DTYPE_I64 || dtype == QGC_DTYPE_I32 || dtype == QGC_DTYPE_BOOL;
+    return is_integer && (rank == 0 || (rank == 1 && is_one));
+}
+
+bool onnx_is_bindable(const qgc_type *type)
+{
+    return is_one_integer(type->dtype, type->rank,
+                          type->rank == 1 && qgc_dim_equal(type->dims[0], qgc_dim_number(1)));
+}
+
 static const qgc_binding *bound_input(onnx_import *im, const qgc_onnx_value *input)
 {
     const qgc_onnx_type *type = &input->type;
-    bool is_integer = type->has_dtype && type->has_shape && !type->problem &&
-                      (type->dtype == QGC_DTYPE_I64 || type->dtype == QGC_DTYPE_I32 ||
-                       type->dtype == QGC_DTYPE_BOOL);
-    bool is_one = type->rank == 0 || (type->rank == 1 && type->dims[0].kind == QGC_ONNX_NUMBER &&
-                                      type->dims[0].number == 1);
-    return is_integer && is_one ? find_binding(im, qgc_name_str(input->name)) : NULL;
+    bool is_known = type->has_dtype && type->has_shape && !type->problem;
+    bool is_one = is_known && type->rank == 1 && type->dims[0].kind == QGC_ONNX_NUMBER &&
+                  type->dims[0].number == 1;
+    return is_known && is_one_integer(type->dtype, type->rank, is_one)
+               ? find_binding(im, qgc_name_str(input->name))
+               : NULL;
 }
 
 /* The input is an initializer from now on. */

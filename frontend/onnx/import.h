@@ -107,6 +107,8 @@ const qgc_tensor *onnx_constant(const qgc_value *value);
 const onnx_content *onnx_content_of(onnx_import *im, qgc_value *value);
 /* Integers of a constant; false where it is none. */
 bool onnx_ints_of(onnx_import *im, qgc_value *value, uint32_t *out_num, const int64_t **out);
+/* A scalar integer or bool, which a binding could make a constant of. */
+bool onnx_is_bindable(const qgc_type *type);
 /* What the file says of the node's output, or NULL. */
 const qgc_type *onnx_declared(onnx_import *im, qgc_name name);
 

@@ -109,6 +109,9 @@ def good():
     asks = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]), node("Equal", ["n", "one"], ["c"]),
             node("If", ["c"], ["y"], "choice", **branches)]
     yield "if_shape", model(graph(asks, [X], [Y], [tensor("zero", [], [0], INT64), tensor("one", [], [1], INT64)]))
+    looks = [node("ReduceMax", ["x"], ["m"], keepdims=0), node("Greater", ["m", "zero"], ["c"]),
+             node("If", ["c"], ["y"], "choice", **branches)]
+    yield "if_data", model(graph(looks, [X], [Y], [tensor("zero", [], [0.0])]))
     yield "two_outputs", model(graph([node("Relu", ["x"], ["y"]), node("Identity", ["y"], ["z"]),
                                       node("Identity", ["x"], ["same"])], [X], [Y, value("z", ["N", 4]), value("same", ["N", 4])]))
     yield "external", one(node("Add", ["x", "w"], ["y"]),
