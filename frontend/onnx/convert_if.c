@@ -56,18 +56,18 @@ static void look_at(reasons *r, qgc_value *value)
     }
 }
 
-static qgc_result refuse_open(onnx_import *im, qgc_value *condition)
+qgc_result onnx_refuse_open(onnx_import *im, qgc_value *value, const char *what)
 {
     reasons r = {.im = im, .seen = {.arena = im->arena}};
     qgc_text names = {.arena = im->arena};
-    qgc_vec_push(im->arena, &r.open, condition);
+    qgc_vec_push(im->arena, &r.open, value);
     for (size_t i = 0; i < r.open.size; i++)
         look_at(&r, r.open.data[i]);
     if (r.is_data || !r.names.size)
-        return onnx_refuse(im, "its condition depends on data");
+        return onnx_refuse(im, "%s depends on data", what);
     for (size_t i = 0; i < r.names.size; i++)
         qgc_text_printf(&names, "%s%s=NUMBER", i ? "," : "", r.names.data[i]);
-    return onnx_refuse(im, "its condition is not constant; it is with --set %s", names.data);
+    return onnx_refuse(im, "%s is not constant; it is with --set %s", what, names.data);
 }
 
 /* The branch of a constant condition takes the node's place. */
@@ -81,7 +81,7 @@ qgc_result convert_if(onnx_import *im)
     if (!condition)
         return QGC_FAILED;
     if (!known || known->dtype != QGC_DTYPE_BOOL || known->bytes != 1)
-        return refuse_open(im, condition);
+        return onnx_refuse_open(im, condition, "its condition");
     const qgc_onnx_attr *taken = *(const uint8_t *)known->data ? yes : no;
     if (!taken || taken->kind != QGC_ONNX_GRAPH || taken->graph->num_inputs)
         return onnx_refuse(im, "a branch is missing or takes inputs");

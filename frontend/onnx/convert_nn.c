@@ -194,3 +194,95 @@ qgc_result convert_gemm(onnx_import *im)
         y = onnx_binary(im, "add", y, scaled(im, c, beta));
     return onnx_define(im, 0, y);
 }
+
+/* ---- MaxUnpool ---- */
+
+/* The shape that a max_pool with the node's attributes made x from. */
+static bool unpooled(onnx_import *im, const qgc_type *x, qgc_dim *out)
+{
+    uint32_t spatial = x->rank - 2, num_kernel, num_strides, num_pads;
+    const int64_t *kernel, *strides, *pads;
+    bool has_kernel = onnx_ints(im, "kernel_shape", &num_kernel, &kernel);
+    bool has_strides = onnx_ints(im, "strides", &num_strides, &strides);
+    bool has_pads = onnx_ints(im, "pads", &num_pads, &pads);
+    if (!has_kernel || num_kernel != spatial || (has_strides && num_strides != spatial) ||
+        (has_pads && num_pads != 2 * spatial))
+        return onnx_refuse(im, "kernel_shape, strides or pads do not fit the input") == QGC_OK;
+    qgc_dims *dims = &im->context->dims;
+    out[0] = x->dims[0];
+    out[1] = x->dims[1];
+    for (uint32_t i = 0; i < spatial; i++) {
+        int64_t cut = has_pads ? pads[i] + pads[spatial + i] : 0;
+        qgc_dim last = qgc_dim_sub(dims, x->dims[i + 2], qgc_dim_number(1));
+        last = qgc_dim_mul(dims, last, qgc_dim_number(has_strides ? strides[i] : 1));
+        out[i + 2] = qgc_dim_add(dims, last, qgc_dim_number(kernel[i] - cut));
+    }
+    return true;
+}
+
+static qgc_value *flat(onnx_import *im, qgc_value *x, const qgc_dim *dims, uint32_t rank)
+{
+    qgc_dim size = qgc_dim_number(1);
+    for (uint32_t i = 0; i < rank; i++)
+        size = qgc_dim_mul(&im->context->dims, size, dims[i]);
+    return onnx_reshape(im, x, &size, 1);
+}
+
+/* Zeros of the shape |dims|, as a list. */
+static qgc_value *zero_list(onnx_import *im, const qgc_dim *dims, uint32_t rank, qgc_dtype dtype)
+{
+    qgc_dim *copy = QGC_NEW_ARRAY(im->arena, qgc_dim, rank);
+    memcpy(copy, dims, rank * sizeof *copy);
+    qgc_value *operands[] = {NULL, onnx_scalar(im, 0, dtype)};
+    qgc_node *node = onnx_begin(im, "constant_of_shape", 2, operands, 1);
+    onnx_set(im, node, "shape", (qgc_attr){.kind = QGC_ATTR_DIMS, .num = rank, .dims = copy});
+    qgc_value *zeros = onnx_end(im, node);
+    return zeros ? flat(im, zeros, dims, rank) : NULL;
+}
+
+/* Zeros, then what output_shape has more than y. */
+static qgc_value *missing(onnx_import *im, const qgc_value *y, qgc_value *shape)
+{
+    int64_t sizes[QGC_MAX_RANK], zeros[QGC_MAX_RANK] = {0};
+    uint32_t rank = y->type->rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!qgc_dim_is_number(y->type->dims[i])) {
+            onnx_refuse(im, "output_shape with a shape that is not numbers (--set)");
+            return NULL;
+        }
+        sizes[i] = y->type->dims[i].value;
+    }
+    shape = onnx_cast(im, shape, QGC_DTYPE_I64);
+    qgc_value *more = onnx_binary(im, "sub", shape, onnx_const_ints(im, sizes, rank));
+    return onnx_binary(im, "concat", onnx_const_ints(im, zeros, rank), more);
+}
+
+/* The standard's suite puts what is missing to output_shape behind. */
+static qgc_value *padded_to(onnx_import *im, qgc_value *y, qgc_value *shape)
+{
+    qgc_value *pads = missing(im, y, shape);
+    qgc_node *node = pads ? onnx_begin(im, "pad", 1, &y, 1) : NULL;
+    onnx_set_list(im, node, "pads", 1, pads);
+    return onnx_end(im, node);
+}
+
+/* Indices count the elements of the whole unpooled tensor. */
+qgc_result convert_max_unpool(onnx_import *im)
+{
+    qgc_dim dims[QGC_MAX_RANK];
+    qgc_value *x = onnx_need(im, 0), *indices = onnx_need(im, 1), *shape = onnx_in(im, 2);
+    if (!x || !indices || x->type->rank < 3)
+        return onnx_refuse(im, "the input has no spatial dimension");
+    if (!unpooled(im, x->type, dims))
+        return QGC_FAILED;
+    uint32_t rank = x->type->rank;
+    qgc_value *zeros = zero_list(im, dims, rank, x->type->dtype);
+    indices = flat(im, indices, x->type->dims, rank);
+    x = flat(im, x, x->type->dims, rank);
+    if (!zeros || !indices || !x)
+        return QGC_FAILED;
+    qgc_value *operands[] = {zeros, indices, x};
+    qgc_value *y = onnx_end(im, onnx_begin(im, "scatter_elements", 3, operands, 1));
+    y = onnx_reshape(im, y, dims, rank);
+    return onnx_define(im, 0, y && shape ? padded_to(im, y, shape) : y);
+}

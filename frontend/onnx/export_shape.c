@@ -300,13 +300,15 @@ static const char *floats_of(onnx_export *ex, const char *name, uint32_t index)
 
 void export_resize(onnx_export *ex)
 {
-    enum { HALF_PIXEL_SYMMETRIC = 2 };
+    enum { HALF_PIXEL_SYMMETRIC = 2, TF_HALF_PIXEL_FOR_NN = 6 };
     const qgc_attr *axes = export_attribute(ex, "axes");
     const char *roi = floats_of(ex, "roi", 1), *scales = floats_of(ex, "scales", 2);
     const char *sizes = export_list_of(ex, "sizes", 3, EXPORT_LIST);
     onnx_node *node = EXPORT_NODE(ex, "Resize", export_in(ex, 0), roi, scales, sizes);
     if (qgc_node_word(ex->node, "coordinates") == HALF_PIXEL_SYMMETRIC)
         export_need(ex, 19);
+    if (qgc_node_word(ex->node, "coordinates") == TF_HALF_PIXEL_FOR_NN)
+        export_refuse(ex, "ONNX dropped tf_half_pixel_for_nn in opset 13");
     for (int i = 0; i < EXPORT_MAX_ATTRS; i++)
         export_map(ex, node, &ex->row->attrs[i]);
     if (axes->kind == QGC_ATTR_INTS) {

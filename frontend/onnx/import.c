@@ -425,7 +425,7 @@ typedef struct import_options {
 static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
                                   const import_options *options)
 {
-    enum { FOLD_BASE = 1 << 24, FOLD_PER_BYTE = 16 };
+    enum { FOLD_BASE = 1 << 24, FOLD_PER_BYTE = 16, TABLE_NUMBERS = 1 << 24 };
     qgc_onnx_model model;
     QGC_TRY(qgc_onnx_read_model(module->context, &module->arena, file, options->directory, &model));
     onnx_import im = {.context = module->context,
@@ -438,6 +438,7 @@ static qgc_result read_and_import(qgc_module *module, const qgc_file *file,
                                    ? options->found
                                    : QGC_NEW_ARRAY(&module->arena, bool, options->num_bindings),
                       .may_miss = options->found != NULL,
+                      .table_budget = TABLE_NUMBERS,
                       .fold_budget = FOLD_BASE + FOLD_PER_BYTE * file->size,
                       .values = {.arena = &module->arena},
                       .tensors = {.arena = &module->arena},

@@ -82,9 +82,10 @@ struct onnx_import {
     uint32_t num_refused;
     const qgc_binding *bindings;
     size_t num_bindings;
-    bool *bound;        /* per binding: the model has that name */
-    bool may_miss;      /* it need not */
-    size_t fold_budget; /* bytes that folding may still read and write */
+    bool *bound;          /* per binding: the model has that name */
+    bool may_miss;        /* it need not */
+    int64_t table_budget; /* numbers that converters may still put into tables */
+    size_t fold_budget;   /* bytes that folding may still read and write */
     /* the current node */
     const qgc_onnx_node *node;
     const onnx_row *row;
@@ -95,6 +96,8 @@ struct onnx_import {
 
 /* This node cannot be imported. Always QGC_FAILED; the first reason stays. */
 qgc_result onnx_refuse(onnx_import *im, const char *format, ...) QGC_PRINTF(2, 3);
+/* |value|, which is |what| here, is not constant: says whether a binding could make it so. */
+qgc_result onnx_refuse_open(onnx_import *im, qgc_value *value, const char *what);
 
 /* ---- the node's inputs; NULL where absent ---- */
 qgc_value *onnx_in(onnx_import *im, uint32_t index);

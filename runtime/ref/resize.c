@@ -16,6 +16,7 @@ typedef enum coordinates {
     ALIGN_CORNERS,
     ASYMMETRIC,
     TF_CROP_AND_RESIZE,
+    TF_HALF_PIXEL_FOR_NN,
 } coordinates;
 typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest;
 
@@ -54,6 +55,8 @@ static float coordinate(coordinates how, const axis_info *a, int64_t position)
         return a->out == 1 ? 0 : at * (in - 1) / (out - 1);
     case ASYMMETRIC:
         return at / a->scale;
+    case TF_HALF_PIXEL_FOR_NN:
+        return (at + 0.5F) / a->scale;
     case TF_CROP_AND_RESIZE:
         if (a->out <= 1)
             return 0.5F * (a->roi_start + a->roi_end) * (in - 1);
