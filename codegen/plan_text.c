@@ -65,12 +65,21 @@ void qgc_plan_print(const qgc_plan *plan, qgc_text *out)
         print_step(plan->steps.data[i], out);
 }
 
-/* Whether the value is the one of that name, or stands for it: `origin`. */
+/* Whether the value is the one of that name, or stands for it (`origin`), or its op passes it. */
 static bool stands_for(const qgc_plan *plan, const qgc_value *value, qgc_name name)
 {
-    qgc_name origin = qgc_context_name(plan->func->module->context, "origin");
-    const qgc_attr *attr = value->def ? qgc_node_extra(value->def, origin) : NULL;
-    return value->name == name || (attr && attr->kind == QGC_ATTR_VALUE && attr->name == name);
+    qgc_context *context = plan->func->module->context;
+    if (value->name == name || !value->def)
+        return value->name == name;
+    const qgc_attr *attr = qgc_node_extra(value->def, qgc_context_name(context, "origin"));
+    if (attr && attr->kind == QGC_ATTR_VALUE && attr->name == name)
+        return true;
+    const qgc_attr *through =
+        qgc_node_extra(value->def, qgc_context_name(context, "origin.through"));
+    for (uint32_t i = 0; through && through->kind == QGC_ATTR_LIST && i < through->num; i++)
+        if (through->list[i].kind == QGC_ATTR_VALUE && through->list[i].name == name)
+            return true;
+    return false;
 }
 
 void qgc_plan_print_steps(const qgc_plan *plan, qgc_name value, qgc_text *out)

@@ -87,9 +87,38 @@ static void set_reading(qgc_lowering *l, qgc_node *node)
         qgc_node_set_extra(node, zero_point, qgc_attr_from_int(view->output.zero_point));
 }
 
+static bool is_origin_of_operand(const qgc_node *node, qgc_name mark, qgc_name value)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *operand = qgc_node_operand(node, i);
+        const qgc_attr *attr = operand && operand->def ? qgc_node_extra(operand->def, mark) : NULL;
+        if (attr && attr->kind == QGC_ATTR_VALUE && attr->name == value)
+            return true;
+    }
+    return false;
+}
+
+/* Values of the island that no node stands for: they are passed on the way to |last|. */
+static void set_through(qgc_lowering *l, qgc_node *node, const qgc_value *last)
+{
+    qgc_name mark = qgc_context_name(l->env->context, "origin");
+    qgc_attr *list = QGC_NEW_ARRAY(&l->func->module->arena, qgc_attr, l->view->num_nodes);
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < l->view->num_nodes; i++) {
+        const qgc_value *value = &l->view->nodes[i]->results[0];
+        bool is_step = qgc_node_op(l->view->nodes[i])->traits & QGC_TRAIT_BARRIER;
+        if (!is_step && value != last && !is_origin_of_operand(node, mark, value->name))
+            list[num++] = qgc_attr_from_name(QGC_ATTR_VALUE, value->name);
+    }
+    if (num)
+        qgc_node_set_extra(node, qgc_context_name(l->env->context, "origin.through"),
+                           (qgc_attr){.kind = QGC_ATTR_LIST, .num = num, .list = list});
+}
+
 void qgc_lower_result(qgc_lowering *l, qgc_value *by)
 {
     const qgc_node *quantize = l->view->quantize;
+    set_through(l, by->def, quantize ? qgc_node_operand(quantize, 0) : l->view->result);
     if (quantize) {
         set_origin(l, by->def, qgc_node_operand(quantize, 0));
         set_reading(l, by->def);

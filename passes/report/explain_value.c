@@ -16,6 +16,8 @@ typedef struct teller {
     qgc_value *value;
     qgc_explain_line *line;
     void *user;
+    qgc_name stands_for; /* the float value that was asked for, of a lowered graph; or NULL */
+    qgc_name final; /* the float value that the op gives, stands_for on the way to it; or NULL */
     qgc_rule_list *rules; /* of the options, or NULL */
 } teller;
 
@@ -53,19 +55,34 @@ static qgc_result take_value(teller *t, const qgc_func *func, qgc_value *value, 
     return QGC_OK;
 }
 
-/* The last integer value that stands for the float value: what requantize gives. */
+static bool is_listed(const qgc_attr *list, qgc_name name)
+{
+    for (uint32_t i = 0; list && list->kind == QGC_ATTR_LIST && i < list->num; i++)
+        if (list->list[i].kind == QGC_ATTR_VALUE && list->list[i].name == name)
+            return true;
+    return false;
+}
+
+/* The last integer value that stands for the float value (what requantize gives), or whose op the
+ * float value went into. */
 static void find_origin(teller *t, const char *text)
 {
-    qgc_name mark = qgc_context_name(t->e->context, "origin");
+    qgc_context *context = t->e->context;
+    qgc_name mark = qgc_context_name(context, "origin");
+    qgc_name through = qgc_context_name(context, "origin.through");
     const char *percent = strchr(text, '%');
+    qgc_name name = percent ? qgc_context_name(context, percent + 1) : NULL;
     QGC_EACH_FUNC (func, t->e->module)
         QGC_EACH_NODE (node, func) {
             const qgc_attr *origin = qgc_node_extra(node, mark);
-            if (!percent || !origin || origin->kind != QGC_ATTR_VALUE ||
-                strcmp(origin->name->data, percent + 1) != 0)
+            bool is_it = origin && origin->kind == QGC_ATTR_VALUE && origin->name == name;
+            bool is_inside = is_listed(qgc_node_extra(node, through), name);
+            if (!is_it && !is_inside)
                 continue;
             t->func = func;
             t->value = &node->results[0];
+            t->final = is_inside && origin && origin->kind == QGC_ATTR_VALUE ? origin->name : NULL;
+            t->stands_for = name;
         }
 }
 
@@ -85,17 +102,32 @@ static qgc_result find_value(teller *t, const char *text)
     if (t->value)
         return QGC_OK;
     qgc_report(&t->e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
-               "no value %s in the graph: expected %%name or @func.%%name", text);
+               "no value %s in the graph: expected %%name or @func.%%name%s", text,
+               t->e->module->form == QGC_FORM_FLOAT
+                   ? ""
+                   : "; where one of an earlier graph went is told by explain on that graph");
     return QGC_FAILED;
 }
 
 /* ---- what it is ---- */
+
+static void tell_origin(teller *t)
+{
+    if (!t->stands_for)
+        return;
+    if (t->final)
+        tell(t, "went into", "%s, which computes %%%s on the way to %%%s",
+             qgc_node_op(t->value->def)->mnemonic, t->stands_for->data, t->final->data);
+    else
+        tell(t, "stands for", "%%%s", t->stands_for->data);
+}
 
 static void tell_definition(teller *t)
 {
     const qgc_node *def = t->value->def;
     const qgc_source *source = qgc_source_get(&t->e->context->sources, t->value->loc.source);
     tell(t, "value", "%s", qgc_full_name(&t->e->arena, t->value, t->func));
+    tell_origin(t);
     tell(t, "type", "%s", qgc_type_str(&t->e->arena, t->value->type));
     if (def)
         tell(t, "op", "%s", qgc_node_op(def)->mnemonic);
