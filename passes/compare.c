@@ -341,6 +341,34 @@ static void match_entries(comparison *c)
     }
 }
 
+static bool has_row(const qgc_side *side, const qgc_value *value)
+{
+    const qgc_entry *e = value ? qgc_map_get(&side->of_value, value) : NULL;
+    return !value || (e && e->row);
+}
+
+/* An op of the second graph that the first one has, too: what it reads says how good it is. */
+static bool is_same_op(const comparison *c, const pair *p)
+{
+    const qgc_node *a = p->a->computed ? p->a->computed->def : NULL;
+    const qgc_node *b = p->b->computed ? p->b->computed->def : NULL;
+    if (!a || !b || a->op != b->op || a->num_operands != b->num_operands || a->constant)
+        return false;
+    for (uint32_t i = 0; i < qgc_op_num_attrs(qgc_node_op(a)); i++)
+        if (!qgc_attr_equal(&a->attrs[i], &b->attrs[i]))
+            return false;
+    for (uint32_t i = 0; i < b->num_operands; i++)
+        if (!has_row(&c->b, b->operands[i].value))
+            return false;
+    return true;
+}
+
+static void mark_same_ops(comparison *c)
+{
+    for (size_t i = 0; i < c->pairs.size; i++)
+        c->pairs.data[i]->b->is_same_op = is_same_op(c, c->pairs.data[i]);
+}
+
 static size_t list_only(comparison *c, const qgc_side *side, const qgc_side *other,
                         const char ***out)
 {
@@ -416,6 +444,7 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
     QGC_TRY(qgc_side_init(&c->a, a, func, &c->arena));
     QGC_TRY(qgc_side_init(&c->b, b, func, &c->arena));
     match_entries(c);
+    mark_same_ops(c);
     qgc_side_find_inputs(&c->b);
     qgc_func *const funcs[] = {c->a.func, c->b.func};
     qgc_feed_options samples = {

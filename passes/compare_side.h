@@ -16,6 +16,7 @@ struct qgc_entry {
     qgc_opcode op; /* what computes it */
     bool is_input; /* a parameter */
     bool is_output, stays_float;
+    bool is_same_op;             /* the other graph has the same op there, and operands with rows */
     bool has_sites;              /* its function is called from several places */
     qgc_name func;               /* that it is in, not of the identifier */
     void *row;                   /* user's; not NULL: the other graph has the identifier, too */

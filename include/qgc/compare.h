@@ -80,10 +80,10 @@ typedef struct qgc_compare_row {
      * mse: clipped + rounded + inherited + mixed = mse */
     bool has_parts;
     double clipped, rounded, inherited, mixed;
-    double clipped_share;     /* of the elements */
-    double loss;              /* dB that the value loses from the worst value it is made of */
-    const char *cause;        /* "clipped", "rounded", "inherited", "computed", or "" */
-    const char *remedy;       /* what to do; "" where nothing is wrong */
+    double clipped_share; /* of the elements */
+    double loss;          /* dB that the value loses from the worst value it is made of */
+    const char *cause;    /* "clipped", "rounded", "inherited", "magnified", "computed", or "" */
+    const char *remedy;   /* what to do; "" where nothing is wrong */
     double bin_lo, bin_width; /* of the histograms */
     uint64_t bins_a[QGC_COMPARE_BINS], bins_b[QGC_COMPARE_BINS];
 } qgc_compare_row;

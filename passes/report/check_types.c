@@ -59,12 +59,30 @@ static bool is_in_float_chain(const qgc_node *node, const qgc_value *x)
     return x->def && qgc_node_extra(x->def, mark) != NULL;
 }
 
+/* A weight in floats beside data in integers: the op reads the integers as floats. NULL: none. */
+static const qgc_value *float_weight(const qgc_node *node)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        if (is_data(node, i) && value->type->rank >= 2 && !is_integer(value) &&
+            qgc_is_constant(value) &&
+            qgc_node_op(node)->operands[qgc_node_operand_row(node, i)].quant == QGC_Q_WEIGHT)
+            return value;
+    }
+    return NULL;
+}
+
 void qgc_check_float_between(qgc_checker *c)
 {
     QGC_EACH_FUNC (func, c->graph)
         QGC_EACH_NODE (node, func) {
-            const qgc_value *x = NULL;
+            const qgc_value *x = NULL, *weight = qgc_explains(node) ? float_weight(node) : NULL;
             qgc_view view;
+            if (weight && reads_integers(node))
+                qgc_find(c, node,
+                         "%s reads integers, but computes in floats: its weight %%%s is %s",
+                         qgc_node_op(node)->mnemonic, qgc_bare_value(weight)->name->data,
+                         qgc_type_str(c->arena, weight->type));
             if (!qgc_explains(node) || reads_integers(node) || !reads_float(node, &x) ||
                 is_in_float_chain(node, x) || !x->def || !qgc_explains(x->def) ||
                 !reads_integers(x->def) || !feeds_integers(&node->results[0]))
