@@ -2,6 +2,7 @@
  * the second one's are held against them as they come. */
 #include "passes/batches.h"
 #include "passes/compare_advice.h"
+#include "passes/compare_fit.h"
 #include "passes/compare_samples.h"
 #include "passes/compare_side.h"
 #include "qgc/pass.h"
@@ -19,6 +20,8 @@ typedef struct kept {
 typedef struct pair {
     qgc_entry *a, *b;
     kept of_a, of_b;
+    bool fits_a, fits_b;     /* a weight: codes whose scales are found by fitting */
+    uint32_t axis;           /* of these scales */
     size_t num_met;          /* of the second graph's tensors, in this batch */
     QGC_VEC(qgc_row *) rows; /* one, or one for each call site */
     qgc_output_ranks *ranks; /* of outputs */
@@ -81,6 +84,10 @@ static const float *read_values(comparison *c, const qgc_tensor *t, const qgc_va
     float *out = QGC_NEW_ARRAY(&c->batch, float, num ? num : 1);
     const qgc_value_key *reading = key->has_params ? key : other;
     bool is_code = key->is_integer && reading->has_params && !reading->params.per_channel;
+    if (key->is_integer && key->has_params && key->params.per_channel) {
+        qgc_read_channels(t, &key->params, out);
+        return out;
+    }
     for (size_t i = 0; i < num; i++) {
         if (!is_code)
             out[i] = (float)qgc_get_f64(t, i);
@@ -136,6 +143,12 @@ static void compare_tensors(comparison *c, pair *p, qgc_row *row, const qgc_tens
     qgc_row_data data = {.num = qgc_tensor_count(a), .rank = a->rank, .shape = a->shape};
     row->shape_differs |= !same_shape(a, b);
     if (!row->shape_differs) {
+        if (p->fits_a)
+            qgc_fit_scales(a, read_values(c, b, &row->key_b, &row->key_a), p->axis, &c->arena,
+                           &row->key_a);
+        if (p->fits_b)
+            qgc_fit_scales(b, read_values(c, a, &row->key_a, &row->key_b), p->axis, &c->arena,
+                           &row->key_b);
         data.a = read_values(c, a, &row->key_a, &row->key_b);
         data.b = read_values(c, b, &row->key_b, &row->key_a);
         if (computed && same_shape(computed, a))
@@ -327,12 +340,35 @@ static bool can_be_read(const qgc_value_key *key, const qgc_value_key *other)
     return key->dtype == other->dtype && (other->is_integer || is_lent);
 }
 
+static const qgc_value *last_value(const qgc_entry *e)
+{
+    return e->stored ? e->stored : e->computed;
+}
+
+/* Weights whose codes are read by scales that fit; false where they are none. */
+static bool add_fitted(comparison *c, qgc_entry *a, qgc_entry *b)
+{
+    bool fits_a = qgc_can_fit(last_value(a), last_key(a), last_key(b));
+    bool fits_b = qgc_can_fit(last_value(b), last_key(b), last_key(a));
+    const qgc_entry *known = fits_b ? a : b;
+    if (!fits_a && !fits_b)
+        return false;
+    add_pair(c, a, b);
+    pair *p = c->pairs.data[c->pairs.size - 1];
+    p->fits_a = fits_a;
+    p->fits_b = fits_b;
+    p->axis = qgc_weight_axis(known->computed ? known->computed : known->stored, last_key(known));
+    return true;
+}
+
 static void match_entries(comparison *c)
 {
     for (size_t i = 0; i < c->a.list.size; i++) {
         qgc_entry *a = c->a.list.data[i], *b = qgc_map_get(&c->b.by_text, a->text);
         if (!b || !(a->computed || a->stored) || !(b->computed || b->stored) ||
             (c->options->outputs_only && !(a->is_output && b->is_output)))
+            continue;
+        if (add_fitted(c, a, b))
             continue;
         if (can_be_read(last_key(a), last_key(b)) && can_be_read(last_key(b), last_key(a)))
             add_pair(c, a, b);

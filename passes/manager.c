@@ -1,6 +1,7 @@
 /* Pipelines: parsed and checked as a whole, then run pass by pass. */
 #include "base/number.h"
 #include "passes/pass.h"
+#include "passes/value_key.h"
 #include "qgc/pass.h"
 
 #include <ctype.h>
@@ -276,16 +277,27 @@ bool qgc_pass_option_int(const qgc_pass_env *env, size_t index, const char *name
     return false;
 }
 
+/* Of the value that the result stands for, else of the result. */
+static const char *identifier_of(qgc_diag *diag, const qgc_node *node)
+{
+    qgc_value_key key;
+    qgc_map owners = {.arena = diag->arena};
+    qgc_text name = {.arena = diag->arena};
+    if (node->func->target)
+        qgc_find_owners(node->func->module, &owners);
+    if (qgc_value_key_read(&owners, node->func, &node->results[0], diag->arena, &key))
+        return key.text->data;
+    qgc_func_name_print(&name, node->func->name);
+    qgc_text_putc(&name, '.');
+    qgc_value_name_print(&name, node->results[0].name);
+    return name.data;
+}
+
 void qgc_report_node(qgc_diag *diag, const qgc_node *node)
 {
     qgc_diag_add(diag, "op", "%s", qgc_node_op(node)->mnemonic);
-    if (node->num_results) {
-        qgc_text name = {.arena = diag->arena};
-        qgc_func_name_print(&name, node->func->name);
-        qgc_text_putc(&name, '.');
-        qgc_value_name_print(&name, node->results[0].name);
-        qgc_diag_add(diag, "value", "%s", name.data);
-    }
+    if (node->num_results)
+        qgc_diag_add(diag, "value", "%s", identifier_of(diag, node));
     if (node->scope)
         qgc_diag_add(diag, "scope", "%s", node->scope->data);
 }

@@ -39,7 +39,8 @@ typedef struct qgc_difference {
 typedef struct qgc_diff_row {
     const char *left, *right; /* lines of .qir, long literals shortened; NULL: not on that side */
     const char *left_name, *right_name; /* "@main.%c"; NULL as above, and where there is no value */
-    size_t first, num;                  /* its differences */
+    const char *value; /* the float value that both stand for, as all reports name it; NULL: none */
+    size_t first, num; /* its differences */
     bool is_consequence; /* it differs, but only because of differences of other rows */
     bool is_head;        /* of a function */
 } qgc_diff_row;

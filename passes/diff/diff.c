@@ -1,5 +1,6 @@
 /* `qgc diff`: which functions are compared with which, and the public view of the result. */
 #include "passes/diff/diff.h"
+#include "passes/value_key.h"
 
 /* ---- functions ---- */
 
@@ -137,7 +138,9 @@ qgc_diff *qgc_diff_create(qgc_module *left, qgc_module *right)
     diff->given[1] = right;
     diff->context = left->context;
     diff->arena = arena;
-    diff->originals.arena = diff->regions.arena = &diff->arena;
+    diff->originals.arena = diff->regions.arena = diff->owners.arena = &diff->arena;
+    qgc_find_owners(left, &diff->owners);
+    qgc_find_owners(right, &diff->owners);
     diff->left = qgc_diff_flatten(diff, left);
     diff->right = qgc_diff_flatten(diff, right);
     for (int s = 0; s < 2; s++)

@@ -36,6 +36,7 @@ struct qgc_diff {
     qgc_module *left, *right; /* copies of them, regions in place */
     qgc_map originals;        /* value -> the given module's */
     qgc_map regions;          /* node -> the given module's function that it comes from */
+    qgc_map owners;           /* region function of a given module -> what it was cut out of */
     qgc_context *context;
     qgc_arena arena, scratch;
     qgc_map funcs[2];   /* left function -> right function, and back */

@@ -1,5 +1,6 @@
 /* The rows of a comparison: lines of both graphs side by side, with what differs. */
 #include "passes/diff/diff.h"
+#include "passes/value_key.h"
 
 #include <math.h>
 
@@ -23,6 +24,18 @@ const char *qgc_diff_value_name(qgc_diff *diff, const qgc_func *func, const qgc_
     qgc_text_putc(&text, '.');
     qgc_value_name_print(&text, value->name);
     return text.data;
+}
+
+/* What reports call it, whatever its form; NULL: it stands for no float value. */
+static const char *identifier_of(qgc_diff *diff, const qgc_func *func, const qgc_value *value)
+{
+    qgc_value_key key;
+    qgc_value *original = qgc_map_get(&diff->originals, value);
+    const qgc_func *from = func_of(diff, func, value);
+    if (!original)
+        original = (qgc_value *)value;
+    return qgc_value_key_read(&diff->owners, from, original, &diff->arena, &key) ? key.text->data
+                                                                                 : NULL;
 }
 
 /* "[0.1, 0.2, 0.3, 0.4, ... 432 numbers]" */
@@ -86,15 +99,20 @@ static const char *head_line(qgc_diff *diff, const qgc_func *func)
 static void set_left(qgc_diff_pair *pair, qgc_diff_row *row, const qgc_node *node)
 {
     row->left = node_line(pair->diff, node);
-    if (node->num_results)
-        row->left_name = qgc_diff_value_name(pair->diff, pair->left.func, &node->results[0]);
+    if (!node->num_results)
+        return;
+    row->left_name = qgc_diff_value_name(pair->diff, pair->left.func, &node->results[0]);
+    row->value = identifier_of(pair->diff, pair->left.func, &node->results[0]);
 }
 
 static void set_right(qgc_diff_pair *pair, qgc_diff_row *row, const qgc_node *node)
 {
     row->right = node_line(pair->diff, node);
-    if (node->num_results)
-        row->right_name = qgc_diff_value_name(pair->diff, pair->right.func, &node->results[0]);
+    if (!node->num_results)
+        return;
+    row->right_name = qgc_diff_value_name(pair->diff, pair->right.func, &node->results[0]);
+    if (!row->value)
+        row->value = identifier_of(pair->diff, pair->right.func, &node->results[0]);
 }
 
 static qgc_diff_row new_row(const qgc_diff *diff)

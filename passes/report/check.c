@@ -116,16 +116,26 @@ static void hand_on(qgc_diag *diag, size_t first, const qgc_structure_options *o
 
 /* ---- running ---- */
 
-/* A float graph is checked as it will be: annotated, with observers. Warnings of the rules stay. */
+/* A float graph is checked as it will be: annotated, with observers. Warnings of the rules stay.
+ * Steps that it has already are left as they are; where nothing is annotated, nothing is observed.
+ */
 static qgc_result prepare(qgc_checker *c, const char *rules)
 {
     qgc_pipeline_options options = {0};
-    const char *pipeline =
-        qgc_arena_printf(c->arena, QGC_PIPELINE_FLOAT ",annotate%s%s%s,prepare",
-                         rules ? "{rules=" : "", rules ? rules : "", rules ? "}" : "");
-    if (c->module->form == QGC_FORM_ANNOTATED)
-        pipeline = "prepare";
-    return qgc_pipeline_run(c->graph, pipeline, &options);
+    qgc_diag *diag = &c->context->diag;
+    if (c->module->form == QGC_FORM_FLOAT)
+        QGC_TRY(qgc_pipeline_run(c->graph,
+                                 qgc_arena_printf(c->arena, QGC_PIPELINE_FLOAT ",annotate%s%s%s",
+                                                  rules ? "{rules=" : "", rules ? rules : "",
+                                                  rules ? "}" : ""),
+                                 &options));
+    size_t before = diag->list.size;
+    if (qgc_pipeline_run(c->graph, "prepare{partial}", &options) == QGC_OK)
+        return QGC_OK;
+    if (!diag->list.size || diag->list.data[diag->list.size - 1].id != QGC_D_NOT_PREPARABLE)
+        return QGC_FAILED;
+    qgc_diag_rollback(diag, before);
+    return QGC_OK;
 }
 
 static qgc_result run_all(qgc_checker *c, const char *rules)

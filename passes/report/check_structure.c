@@ -10,16 +10,26 @@
 
 /* ---- chains ---- */
 
+/* Observers go, used or not; what is left of steps is dead. */
+static void strip_func(qgc_func *func)
+{
+    for (qgc_node *node = func->first, *next; node; node = next) {
+        next = node->next;
+        if (node->op != QGC_OP_OBSERVE && node->op != QGC_OP_DEQUANTIZE)
+            continue;
+        qgc_value *bare = (qgc_value *)qgc_bare_value(&node->results[0]);
+        if (bare->type == node->results[0].type)
+            qgc_value_replace_uses(&node->results[0], bare);
+        if (node->op == QGC_OP_OBSERVE && !node->results[0].num_uses)
+            qgc_node_erase(node);
+    }
+}
+
 /* Observers and steps are taken out: the graph of ops. */
 static void strip(qgc_module *module)
 {
     QGC_EACH_FUNC (func, module)
-        QGC_EACH_NODE (node, func)
-            if (node->op == QGC_OP_OBSERVE || node->op == QGC_OP_DEQUANTIZE) {
-                qgc_value *bare = (qgc_value *)qgc_bare_value(&node->results[0]);
-                if (bare->type == node->results[0].type)
-                    qgc_value_replace_uses(&node->results[0], bare);
-            }
+        strip_func(func);
     module->form = QGC_FORM_FLOAT;
 }
 
@@ -83,6 +93,15 @@ static void report_near_misses(qgc_checker *c, const qgc_module *stripped, size_
         report_miss(c, &misses.data[i]);
 }
 
+static bool is_rounded(const qgc_value *value)
+{
+    for (const qgc_use *use = value->first_use; use; use = use->next)
+        if ((use->user->op == QGC_OP_OBSERVE || use->user->op == QGC_OP_QUANTIZE) &&
+            use->user->results[0].num_uses)
+            return true;
+    return false;
+}
+
 /* A value inside of a chain that is rounded nevertheless. */
 static void report_rounded(qgc_checker *c, const qgc_module *stripped)
 {
@@ -92,8 +111,7 @@ static void report_rounded(qgc_checker *c, const qgc_module *stripped)
     QGC_EACH_FUNC (func, stripped)
         QGC_EACH_NODE (node, func) {
             const qgc_node *own = qgc_node_extra(node, mark) ? twin(c, node) : NULL;
-            const qgc_use *use = own ? own->results[0].first_use : NULL;
-            if (use && (use->user->op == QGC_OP_OBSERVE || use->user->op == QGC_OP_QUANTIZE))
+            if (own && is_rounded(&own->results[0]))
                 qgc_find(c, own, "%s is not fused with what follows: %%%s is rounded in between",
                          qgc_node_op(own)->mnemonic, own->results[0].name->data);
         }
@@ -108,7 +126,9 @@ void qgc_check_unfused(qgc_checker *c)
     size_t first = diag->list.size;
     qgc_pipeline_options options = {0};
     strip(stripped);
-    qgc_result result = qgc_pipeline_run(stripped, "const-fold,dce,fuse", &options);
+    bool is_float = c->module->form == QGC_FORM_FLOAT; /* then nothing was recognized yet */
+    qgc_result result =
+        qgc_pipeline_run(stripped, is_float ? QGC_PIPELINE_FLOAT : "const-fold,dce,fuse", &options);
     diag->origin = "check";
     if (result == QGC_OK) {
         report_near_misses(c, stripped, first);

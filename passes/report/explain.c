@@ -3,6 +3,7 @@
 
 #include "ir/macs.h"
 #include "passes/stubs.h"
+#include "passes/value_key.h"
 #include "passes/view.h"
 
 #include <string.h>
@@ -164,13 +165,25 @@ static void explain_gone(qgc_explain *e, qgc_entry *entry)
     }
 }
 
+/* The float value that the result stands for, as reports of the end of the road name it: of an op
+ * that another one was folded into, that one's value; of accumulators and other
+ * integers that stand for none, what becomes of them. */
+static const char *identifier_of(qgc_explain *e, const qgc_node *node)
+{
+    qgc_value_key key;
+    for (const qgc_node *at = node; at && at->num_results;
+         at = at->results[0].first_use ? at->results[0].first_use->user : NULL)
+        if (qgc_value_key_read(&e->owners, at->func, &at->results[0], &e->arena, &key))
+            return key.text->data;
+    return qgc_full_name(&e->arena, &node->results[0], node->func);
+}
+
 static void explain_entry(qgc_explain *e, qgc_entry *entry)
 {
     qgc_node *node = entry->node;
     const qgc_source *source = qgc_source_get(&e->context->sources, node->loc.source);
     entry->op.op = qgc_node_op(node)->mnemonic;
-    entry->op.value =
-        node->num_results ? qgc_full_name(&e->arena, &node->results[0], node->func) : NULL;
+    entry->op.value = node->num_results ? identifier_of(e, entry->last ? entry->last : node) : NULL;
     entry->op.scope = node->scope ? node->scope->data : NULL;
     if (source) {
         entry->op.file = source->name;
@@ -258,6 +271,8 @@ static qgc_result explain(qgc_explain *e)
             &e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
             "method %s: expected minmax, percentile:P with 0 < P <= 1, entropy or mse", method);
     QGC_TRY(qgc_explain_walk(e));
+    qgc_find_owners(e->module, &e->owners);
+    qgc_find_owners(e->end, &e->owners);
     for (size_t i = 0; i < e->entries.size; i++)
         explain_entry(e, e->entries.data[i]);
     QGC_EACH_FUNC (func, e->end)
@@ -271,6 +286,7 @@ qgc_explain *qgc_explain_create(qgc_module *module, const qgc_explain_options *o
     qgc_arena arena = {0};
     qgc_explain *e = QGC_NEW(&arena, qgc_explain);
     e->arena = arena;
+    e->owners.arena = &e->arena;
     e->context = module->context;
     e->module = module;
     e->options = *options;

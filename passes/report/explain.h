@@ -22,6 +22,7 @@ struct qgc_explain {
     qgc_explain_options options;
     qgc_method method;
     bool is_forecast;
+    qgc_map owners; /* region function of the module -> what it was cut out of */
     QGC_VEC(qgc_entry *) entries;
     QGC_VEC(qgc_explained_region *) regions;
     QGC_VEC(qgc_diagnostic) remarks; /* of annotate and partition */

@@ -75,14 +75,15 @@ int run_check(invocation *call)
         return fail(call);
     }
     finding_list findings = {0};
-    qgc_module *module = qgc_module_read(call->context, call->files[0]);
-    qgc_module *stats = module && from ? qgc_module_read(call->context, from) : NULL;
-    qgc_result result =
-        module && (!from || stats) ? check(call, module, stats, &findings) : QGC_FAILED;
+    const char *const paths[] = {call->files[0], from};
+    qgc_module *modules[2] = {NULL, NULL};
+    qgc_result result = read_modules(call, paths, from ? 2 : 1, modules);
+    if (result == QGC_OK)
+        result = check(call, modules[0], modules[1], &findings);
     size_t warnings = findings.num_warnings;
     findings_free(&findings);
-    qgc_module_destroy(stats);
-    qgc_module_destroy(module);
+    qgc_module_destroy(modules[1]);
+    qgc_module_destroy(modules[0]);
     if (result != QGC_OK)
         return fail(call);
     return warnings && has_option(call, "--strict") ? EXIT_LIMIT : EXIT_DONE;

@@ -70,6 +70,7 @@ static void put_difference_object(FILE *out, const qgc_diff *diff, const qgc_dif
 {
     const qgc_diff_row *row = qgc_diff_row_at(diff, d->row);
     fprintf(out, "\n  {\"class\": \"%s\"", qgc_diff_class_name(d->kind));
+    put_field(out, "value", row->value);
     put_field(out, "left", row->left_name);
     put_field(out, "right", row->right_name);
     put_field(out, "what", d->what);
@@ -150,16 +151,27 @@ static char *reference_path(const char *path)
     return out;
 }
 
+static bool is_float(qgc_module *module)
+{
+    return strcmp(qgc_module_form(module), "float") == 0;
+}
+
+/* What `qgc quantize` does before it annotates is no difference to what came out of it. */
+static qgc_result fuse(invocation *call, qgc_module *const *modules)
+{
+    qgc_pipeline_options options = {0};
+    if (has_option(call, "--as-is") || is_float(modules[0]) == is_float(modules[1]))
+        return QGC_OK;
+    return qgc_pipeline_run(modules[is_float(modules[0]) ? 0 : 1], QGC_PIPELINE_FLOAT, &options);
+}
+
 static int compare(invocation *call, const char *left, const char *right)
 {
     comparison c = {.paths = {left, right}};
     qgc_diff *diff = NULL;
     int code = EXIT_DONE;
-    for (int i = 0; i < 2; i++) {
-        c.modules[i] = qgc_module_read(call->context, c.paths[i]);
-        if (!c.modules[i])
-            code = fail(call);
-    }
+    if (read_modules(call, c.paths, 2, c.modules) != QGC_OK || fuse(call, c.modules) != QGC_OK)
+        code = fail(call);
     if (code == EXIT_DONE) {
         c.diff = diff = qgc_diff_create(c.modules[0], c.modules[1]);
         code = write_outputs(call, &c) != QGC_OK ? fail(call)
@@ -176,7 +188,7 @@ static int compare(invocation *call, const char *left, const char *right)
 static int save_reference(invocation *call, const char *path)
 {
     char *reference = reference_path(path);
-    qgc_module *module = reference ? qgc_module_read(call->context, path) : NULL;
+    qgc_module *module = reference ? read_module(call, path) : NULL;
     qgc_result result = module ? qgc_module_save(module, reference) : QGC_FAILED;
     if (result == QGC_OK)
         printf("%s\n", reference);

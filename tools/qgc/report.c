@@ -171,6 +171,19 @@ static qgc_result check_graph(invocation *call, const report_source *source, qua
     return result;
 }
 
+/* ---- what changed ---- */
+
+static qgc_result compare_graphs(invocation *call, const report_source *source, quantize_report *r)
+{
+    qgc_pipeline_options options = {0};
+    r->fused = read_float(call, source);
+    if (!r->fused)
+        return QGC_FAILED;
+    QGC_CHECK(qgc_pipeline_run(r->fused, QGC_PIPELINE_FLOAT, &options));
+    r->diff = qgc_diff_create(r->fused, r->right);
+    return QGC_OK;
+}
+
 /* ---- all ---- */
 
 static qgc_explain *explain(invocation *call, qgc_module *module)
@@ -194,7 +207,7 @@ static qgc_result measure(invocation *call, const report_source *source, quantiz
     QGC_CHECK(measure_sensitivity(call, source, r));
     QGC_CHECK(measure_time(call, source, r));
     QGC_CHECK(check_graph(call, source, r));
-    r->diff = qgc_diff_create(r->left, r->right);
+    QGC_CHECK(compare_graphs(call, source, r));
     r->explain = explain(call, r->left);
     return r->explain ? QGC_OK : QGC_FAILED;
 }
@@ -210,6 +223,7 @@ qgc_result write_report(invocation *call, const report_source *source)
     findings_free(&r.findings);
     qgc_sens_report_free(&r.sensitivity);
     qgc_compare_report_free(&r.values);
+    qgc_module_destroy(r.fused);
     qgc_module_destroy(r.right);
     qgc_module_destroy(r.left);
     return result;

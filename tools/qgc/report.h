@@ -17,6 +17,7 @@ typedef struct report_source {
 typedef struct quantize_report {
     const char *model, *output; /* file names */
     qgc_module *left, *right;   /* float and quantized, as read */
+    qgc_module *fused;          /* float, as it is before annotate: what the diff is against */
     qgc_summary before, after;  /* of them */
     qgc_eval_report accuracy, float_accuracy;
     qgc_compare_report values;

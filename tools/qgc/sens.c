@@ -14,8 +14,7 @@ static bool is_named(const qgc_module *module, const char *form)
 
 static qgc_result prepare(invocation *call, qgc_module *module, const char *rules)
 {
-    static const char format[] =
-        "infer-shapes,canonicalize,const-fold,dce,fuse,annotate%s%s%s,prepare";
+    static const char format[] = QGC_PIPELINE_FLOAT ",annotate%s%s%s,prepare";
     char pipeline[2304];
     qgc_pipeline_options options = {.verify_each = true};
     if (rules && (!rules[0] || strpbrk(rules, ",{}= ") || strlen(rules) > 2000))
