@@ -15,7 +15,7 @@ endfunction()
 qgc_test_plugin(add plugins/add/add.c)
 qgc_test_plugin(template plugins/template/backend.c)
 foreach(fault VERSION NOTHING SHORT NAME NO_ROWS BAD_ROW OPEN FAIL SILENT TWICE UNITS BAD_IR
-        NO_FUNCTION WRONG_TYPE KERNEL REMARK FLOATS)
+        NO_FUNCTION WRONG_TYPE KERNEL REMARK FLOATS MEET)
     string(TOLOWER ${fault} name)
     qgc_test_plugin(${name} test/plugin/faulty.c FAULT=${fault})
 endforeach()

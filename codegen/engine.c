@@ -193,7 +193,7 @@ static bool execute(void *user, const qgc_execution *x, qgc_result *out_result)
     if (!e->region && !e->foreign)
         return false;
     *out_result = e->foreign
-                      ? qgc_foreign_run(e->foreign, x->inputs, x->outputs)
+                      ? qgc_foreign_run(e->foreign, c->options.pool, x->inputs, x->outputs)
                       : qgc_region_run(e->region, x, is_watched ? &e->special.originals : NULL);
     return true;
 }

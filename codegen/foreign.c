@@ -300,15 +300,52 @@ void qgc_foreign_destroy(qgc_foreign *f)
 
 /* ---- running ---- */
 
-qgc_result qgc_foreign_run_op(const qgc_foreign *f, size_t index, const void *const *inputs,
-                              void *const *outputs)
+typedef struct shared_kernel {
+    const qgc_backend_op *op;
+    const void *const *inputs;
+    void *const *outputs;
+    int64_t parts;
+    int *status; /* one per part */
+} shared_kernel;
+
+/* Units [units * part / parts, units * (part + 1) / parts), without the product. */
+static int64_t first_unit(const shared_kernel *k, int64_t part)
 {
-    const qgc_backend_op *op = f->ops.data[index];
-    if (op->kernel(op->user, inputs, outputs, 0, op->units) == QGC_BACKEND_OK)
+    int64_t whole = k->op->units / k->parts, rest = k->op->units % k->parts;
+    return whole * part + (part < rest ? part : rest);
+}
+
+static void run_part(void *user, size_t part)
+{
+    const shared_kernel *k = user;
+    int64_t i = (int64_t)part;
+    k->status[part] =
+        k->op->kernel(k->op->user, k->inputs, k->outputs, first_unit(k, i), first_unit(k, i + 1));
+}
+
+static qgc_result run_op(const qgc_foreign *f, qgc_pool *pool, const qgc_backend_op *op,
+                         const void *const *inputs, void *const *outputs)
+{
+    qgc_arena scratch = {0};
+    int64_t threads = (int64_t)qgc_pool_threads(pool);
+    shared_kernel k = {op, inputs, outputs, op->units < threads ? op->units : threads, NULL};
+    int failed = 0;
+    k.status = QGC_NEW_ARRAY(&scratch, int, (size_t)k.parts);
+    qgc_pool_run(pool, (size_t)k.parts, run_part, &k, false);
+    for (int64_t i = 0; i < k.parts; i++)
+        failed |= k.status[i] != QGC_BACKEND_OK;
+    qgc_arena_destroy(&scratch);
+    if (!failed)
         return QGC_OK;
     return qgc_report(&context_of(f)->diag, op->view.op->loc, QGC_D_RUN_FAILED,
                       "%s: the kernel of %s to %%%s failed", f->backend->name,
                       qgc_node_op(op->view.op)->mnemonic, op->view.result->name->data);
+}
+
+qgc_result qgc_foreign_run_op(const qgc_foreign *f, size_t index, const void *const *inputs,
+                              void *const *outputs)
+{
+    return run_op(f, NULL, f->ops.data[index], inputs, outputs);
 }
 
 /* |inputs|: of the region, which are read where they lie. */
@@ -320,7 +357,8 @@ static const void *data_of(const qgc_foreign *f, const qgc_buffer *buffer, const
     return buffer->data ? buffer->data : (const uint8_t *)f->memory.data + buffer->offset;
 }
 
-static qgc_result run_step(const qgc_foreign *f, size_t index, const qgc_tensor *inputs)
+static qgc_result run_step(const qgc_foreign *f, qgc_pool *pool, size_t index,
+                           const qgc_tensor *inputs)
 {
     qgc_arena scratch = {0};
     const qgc_step *step = f->ops.data[index]->step;
@@ -333,7 +371,7 @@ static qgc_result run_step(const qgc_foreign *f, size_t index, const qgc_tensor 
         out[i] = (uint8_t *)f->memory.data + step->outputs[i]->offset;
         bytes += step->outputs[i]->bytes;
     }
-    qgc_result result = bytes ? qgc_foreign_run_op(f, index, in, out) : QGC_OK;
+    qgc_result result = bytes ? run_op(f, pool, f->ops.data[index], in, out) : QGC_OK;
     qgc_arena_destroy(&scratch);
     return result;
 }
@@ -352,10 +390,11 @@ static qgc_result copy_result(const qgc_foreign *f, uint32_t index, const qgc_te
     return QGC_OK;
 }
 
-qgc_result qgc_foreign_run(qgc_foreign *f, const qgc_tensor *inputs, qgc_tensor *outputs)
+qgc_result qgc_foreign_run(qgc_foreign *f, qgc_pool *pool, const qgc_tensor *inputs,
+                           qgc_tensor *outputs)
 {
     for (size_t i = 0; i < f->ops.size; i++)
-        QGC_TRY(run_step(f, i, inputs));
+        QGC_TRY(run_step(f, pool, i, inputs));
     for (uint32_t i = 0; i < f->func->num_results; i++) {
         if (copy_result(f, i, inputs, &outputs[i]) == QGC_OK)
             continue;

@@ -1,8 +1,10 @@
 /* Plug-ins that break a rule of qgc/backend.h each; FAULT says which. They claim relu and neg. */
 #include "qgc/backend.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <threads.h>
 
 enum {
     NONE,
@@ -22,7 +24,8 @@ enum {
     WRONG_TYPE,  /* a function of another type */
     KERNEL,      /* the kernel fails while running */
     REMARK,      /* nothing is wrong: it copies bytes and says something */
-    FLOATS       /* nothing is wrong: it negates f32 values */
+    FLOATS,      /* nothing is wrong: it negates f32 values */
+    MEET         /* nothing is wrong: the kernel copies bytes once two calls of it have begun */
 };
 
 static int copy(void *user, const void *const *inputs, void *const *outputs, int64_t begin,
@@ -31,6 +34,18 @@ static int copy(void *user, const void *const *inputs, void *const *outputs, int
     (void)user;
     memcpy((char *)outputs[0] + begin, (const char *)inputs[0] + begin, (size_t)(end - begin));
     return FAULT == KERNEL ? QGC_BACKEND_FAILED : QGC_BACKEND_OK;
+}
+
+static int meet(void *user, const void *const *inputs, void *const *outputs, int64_t begin,
+                int64_t end)
+{
+    static atomic_int begun;
+    const struct timespec millisecond = {0, 1000000};
+    int other = (atomic_fetch_add(&begun, 1) | 1) + 1; /* calls come in pairs */
+    for (int i = 0; i < 20000 && atomic_load(&begun) < other; i++)
+        thrd_sleep(&millisecond, NULL);
+    return atomic_load(&begun) < other ? QGC_BACKEND_FAILED
+                                       : copy(user, inputs, outputs, begin, end);
 }
 
 static int negate(void *user, const void *const *inputs, void *const *outputs, int64_t begin,
@@ -61,6 +76,8 @@ static int lower(void *state, const qgc_backend_host *host, qgc_backend_region *
     (void)state;
     if (FAULT == FLOATS)
         return host->emit_kernel(region, op, negate, NULL, NULL, 4);
+    if (FAULT == MEET)
+        return host->emit_kernel(region, op, meet, NULL, NULL, 4);
     if (FAULT == SILENT)
         return QGC_BACKEND_OK;
     if (FAULT == FAIL && host->op_at(region, 1) == op)
