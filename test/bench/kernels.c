@@ -3,9 +3,10 @@
  * they include taps in the border.
  *
  * With --serve it answers tools/bench/peers, which takes turns: "layer C H W O KERNEL STRIDE
- * GROUPS", "graph FILE" (the region of a lowered graph), "run REPEAT" (seconds of one), "peak"
+ * GROUPS", "graph FILE" (a graph, from input to output), "run REPEAT" (seconds of one), "peak"
  * (MAC/s). */
 #include "codegen/region.h"
+#include "codegen/specialize.h"
 #include "qgc/context.h"
 #include "qgc/module.h"
 
@@ -209,39 +210,84 @@ typedef struct served {
     qgc_module *module;
     qgc_region *region;
     bool is_layer; /* only its kernels count: a layer's neighbours write in the form it reads */
+    /* Of a graph: */
+    qgc_arena arena;
+    qgc_special special;
+    qgc_tensor *inputs;
+    uint32_t num_inputs;
+    const void **in;
+    void **out;
 } served;
 
 static void end_served(served *s)
 {
     qgc_region_destroy(s->region);
-    if (s->module)
-        qgc_module_destroy(s->module);
+    for (uint32_t i = 0; i < s->num_inputs; i++)
+        qgc_tensor_destroy(&s->inputs[i]);
+    qgc_module *modules[] = {s->special.module, s->module};
+    for (int i = 0; i < 2; i++)
+        if (modules[i])
+            qgc_module_destroy(modules[i]);
     if (s->context)
         qgc_context_destroy(s->context);
+    qgc_arena_destroy(&s->arena);
     *s = (served){0};
 }
 
-/* A layer is all there is; of a lowered graph the last function is the region, main calls it. */
-static const qgc_func *region_of(const qgc_module *module)
+static bool compile_served(served *s, const qgc_func *func, const qgc_level *level)
 {
-    const qgc_func *last = NULL;
-    QGC_EACH_FUNC (func, module)
-        last = func;
-    return last;
-}
-
-static bool compile_served(served *s, const qgc_level *level)
-{
-    bool ok = s->module && compile(region_of(s->module), level, &s->region) == QGC_OK;
+    bool ok = func && compile(func, level, &s->region) == QGC_OK;
     qgc_context_flush(s->context, stderr, QGC_DIAG_TEXT, false);
     return ok;
 }
 
+/* Values between -1 and 1, bytes of any kind. */
+static bool make_input(served *s, const qgc_value *param)
+{
+    qgc_tensor *t = &s->inputs[s->num_inputs];
+    int64_t shape[QGC_MAX_RANK];
+    for (uint32_t i = 0; i < param->type->rank; i++)
+        shape[i] = param->type->dims[i].value;
+    if (!param->type->is_static || qgc_tensor_create(&s->context->diag, param->type->dtype,
+                                                     param->type->rank, shape, t) != QGC_OK)
+        return false;
+    bool is_float = t->dtype == QGC_DTYPE_F32;
+    for (size_t i = 0; i < t->bytes / (is_float ? 4 : 1); i++)
+        if (is_float)
+            ((float *)t->data)[i] = (float)(i * 7919 % 2001) / 1000.0F - 1.0F;
+        else
+            ((uint8_t *)t->data)[i] = (uint8_t)(i * 7919 % 251);
+    s->in[s->num_inputs++] = t->data;
+    return true;
+}
+
+static void *make_output(served *s, const qgc_type *type)
+{
+    int64_t num = 0;
+    (void)qgc_type_num_elements(type, &num);
+    return qgc_arena_alloc(&s->arena, (size_t)num * qgc_dtype_bytes(type->dtype));
+}
+
+/* The first function, with all that it calls in place. */
 static bool begin_graph(served *s, const char *path, const qgc_level *level)
 {
     s->context = qgc_context_create();
     s->module = qgc_module_read(s->context, path);
-    return compile_served(s, level);
+    const qgc_func *func = s->module ? s->module->first : NULL;
+    if (!func)
+        return compile_served(s, NULL, level);
+    s->inputs = QGC_NEW_ARRAY(&s->arena, qgc_tensor, func->num_params);
+    s->in = QGC_NEW_ARRAY(&s->arena, const void *, func->num_params);
+    s->out = QGC_NEW_ARRAY(&s->arena, void *, func->num_results);
+    for (uint32_t i = 0; i < func->num_params; i++)
+        if (!make_input(s, &func->params[i]))
+            return false;
+    s->special = qgc_specialize(func, s->inputs, true, &s->arena);
+    if (!compile_served(s, s->special.func, level))
+        return false;
+    for (uint32_t i = 0; i < func->num_results; i++)
+        s->out[i] = make_output(s, s->special.func->last->operands[i].value->type);
+    return true;
 }
 
 static bool begin_layer(served *s, const shape *layer, const qgc_level *level)
@@ -251,18 +297,17 @@ static bool begin_layer(served *s, const shape *layer, const qgc_level *level)
     s->is_layer = true;
     s->context = qgc_context_create();
     s->module = qgc_module_parse(s->context, "layer", (qgc_str){text, strlen(text)}, 1, NULL);
-    return compile_served(s, level);
+    return compile_served(s, s->module ? s->module->first : NULL, level);
 }
 
 static double run_served(const served *s, long repeat)
 {
-    size_t num = qgc_region_plan(s->region)->steps.size;
     double start = seconds();
     for (long r = 0; r < repeat; r++) {
         if (s->is_layer)
             run_kernels(s->region);
-        for (size_t i = 0; !s->is_layer && i < num; i++)
-            (void)qgc_region_run_step(s->region, i);
+        else
+            (void)qgc_region_run_on(s->region, s->in, s->out);
     }
     return (seconds() - start) / (double)repeat;
 }
