@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include "base/pages.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,7 @@ static void add_block(qgc_arena *arena, size_t bytes)
     QGC_ASSERT(qgc_checked_add(capacity, sizeof(qgc_arena_block), &total), "%zu bytes", bytes);
     qgc_arena_block *block = malloc(total);
     QGC_ASSERT(block, "out of memory for %zu bytes", total);
+    qgc_prefer_large_pages(block, total);
     block->previous = arena->head;
     block->capacity = capacity;
     block->used = 0;

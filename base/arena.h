@@ -12,7 +12,7 @@ typedef struct qgc_arena_block qgc_arena_block;
 
 typedef struct qgc_arena {
     qgc_arena_block *head; /* newest block first */
-    size_t next_bytes;     /* size of the next block; grows to a limit */
+    size_t next_bytes;     /* size of the next block; grows to a limit; may be set before use */
 } qgc_arena;
 
 typedef struct qgc_arena_mark {

@@ -69,6 +69,7 @@ typedef struct qgc_plan_constant {
 typedef struct qgc_plan {
     const qgc_func *func;
     qgc_arena arena;
+    qgc_arena weights;                    /* large constants: they fill large pages */
     QGC_VEC(qgc_plan_constant) constants; /* of all kernels */
     QGC_VEC(qgc_step *) steps;
     QGC_VEC(qgc_buffer *) buffers;

@@ -1,5 +1,6 @@
 #include "runtime/tensor.h"
 
+#include "base/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,8 @@ qgc_result qgc_tensor_create(qgc_diag *diag, qgc_dtype dtype, uint32_t rank, con
     if (qgc_checked_add(bytes, QGC_TENSOR_SLACK + QGC_TENSOR_ALIGN - 1, &total)) {
         total &= ~(size_t)(QGC_TENSOR_ALIGN - 1);
         data = aligned_alloc(QGC_TENSOR_ALIGN, total);
+        if (data)
+            qgc_prefer_large_pages(data, total);
     }
     if (!data)
         return qgc_report(diag, QGC_NO_LOC, QGC_D_RUN_FAILED,
