@@ -396,23 +396,42 @@ typedef struct qgc_fused_kernel {
 /* Float convolution, linear, matmul: one fma chain per output, from the bias (or +0) over the taps
  * in bounds, in the order kernel row, kernel column, channel. A linear is a row of pixels. With
  * groups, all of it for each: out_c from |channels| of the input; weights and bias follow one
- * another. */
+ * another.
+ *
+ * What a group of elementwise functions makes of the sums may be part of it: the epilogue. Its
+ * rank is 1, along channels; input |sum_input| is the sum, the others are inputs behind x and w. */
 typedef struct qgc_chain_kernel {
     qgc_kernel base; /* units: rows of the result, of all images */
     int64_t images, out_h, out_w, out_c, groups;
     int64_t channels; /* of each tap; depthwise: 1, output channel c reads input channel c */
     int64_t kernel_h, kernel_w;
-    int64_t inner_first, inner_last; /* columns whose taps are all in bounds */
-    qgc_pixels in, out;              /* in: first taps of the outputs, perhaps out of bounds */
-    int64_t tap_row, tap_column;     /* bytes, from tap to tap */
+    const int64_t *first_columns, *end_columns; /* taps in bounds of each column; NULL: all */
+    qgc_pixels in, out;          /* in: first taps of the outputs, perhaps out of bounds */
+    int64_t tap_row, tap_column; /* bytes, from tap to tap */
     bool is_depthwise;
     bool has_bias;
-    bool w_is_input;       /* the second input, else a constant padded to whole vectors */
-    int64_t w_row;         /* bytes, from channel to channel of weights [tap][channel][output] */
+    bool w_is_input;       /* [channel][output], the second input; else a constant, of each block
+                              [tap][channel][output, padded to whole vectors] */
+    int64_t w_row;         /* bytes, from channel to channel of an input */
     int64_t w_image;       /* bytes, from the weights of one image to the next one's */
     uint32_t tile_vectors; /* per pixel */
     uint32_t tile_pixels;
+    const qgc_fused_kernel *epilogue; /* or NULL */
+    uint32_t sum_input;
+    qgc_pixels operands[QGC_FUSED_MAX_INPUTS]; /* where the epilogue's inputs are */
 } qgc_chain_kernel;
+
+/* Columns [first, end) of the result have all taps in bounds. */
+static inline void qgc_chain_inner(const qgc_chain_kernel *k, int64_t *first, int64_t *end)
+{
+    *first = *end = 0;
+    for (int64_t x = 0; x < k->out_w; x++) {
+        if (k->first_columns && (k->first_columns[x] != 0 || k->end_columns[x] != k->kernel_w))
+            continue;
+        *first = *end ? *first : x;
+        *end = x + 1;
+    }
+}
 
 /* Its constants. FIRST, END: i64, the taps in bounds of each output row and column. */
 enum {

@@ -2,6 +2,8 @@
  * becomes a REF step, with the reason. */
 #include "codegen/plan.h"
 
+#include "base/pages.h"
+#include "codegen/chain.h"
 #include "codegen/planner.h"
 #include "codegen/product.h"
 #include "ir/infer.h"
@@ -87,17 +89,22 @@ static qgc_buffer *find_plain(qgc_planner *p, const qgc_value *value)
 static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why);
 static const char *plan_kernel(qgc_planner *p, const qgc_node *node);
 
-qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
+void qgc_planner_settle(qgc_planner *p, const qgc_value *value)
 {
     const qgc_node *put_off = value->def ? qgc_map_get(&p->put_off, value->def) : NULL;
-    if (put_off) {
-        const char *why = qgc_map_get(&p->reasons, put_off);
-        *qgc_map_at(&p->put_off, put_off) = NULL;
-        *qgc_map_at(&p->raw, put_off) = (void *)(uintptr_t)put_off;
-        const char *reason = plan_kernel(p, put_off);
-        if (reason)
-            plan_ref(p, put_off, reason[0] || !why ? reason : why);
-    }
+    if (!put_off)
+        return;
+    const char *why = qgc_map_get(&p->reasons, put_off);
+    *qgc_map_at(&p->put_off, put_off) = NULL;
+    *qgc_map_at(&p->raw, put_off) = (void *)(uintptr_t)put_off;
+    const char *reason = plan_kernel(p, put_off);
+    if (reason)
+        plan_ref(p, put_off, reason[0] || !why ? reason : why);
+}
+
+qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value)
+{
+    qgc_planner_settle(p, value);
     qgc_buffer *buffer = find_plain(p, value);
     if (buffer)
         return buffer;
@@ -260,7 +267,11 @@ void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size)
 {
     size_t bytes;
     QGC_ASSERT(qgc_checked_mul(num, size, &bytes), "%zu * %zu constants", num, size);
-    uintptr_t address = (uintptr_t)qgc_arena_alloc(&p->plan->arena, bytes + QGC_VECTOR_BYTES);
+    enum { LARGE = 1 << 16, BLOCK = 2 * QGC_LARGE_PAGE };
+    qgc_arena *arena = bytes < LARGE ? &p->plan->arena : &p->plan->weights;
+    if (!p->plan->weights.next_bytes)
+        p->plan->weights.next_bytes = BLOCK;
+    uintptr_t address = (uintptr_t)qgc_arena_alloc(arena, bytes + QGC_VECTOR_BYTES);
     address = (address + QGC_VECTOR_BYTES - 1) / QGC_VECTOR_BYTES * QGC_VECTOR_BYTES;
     qgc_plan_constant constant = {(const void *)address, bytes};
     qgc_vec_push(&p->plan->arena, &p->plan->constants, constant);
@@ -272,8 +283,9 @@ void qgc_planner_decline(qgc_planner *p, const qgc_node *node, const char *why)
     *qgc_map_at(&p->reasons, node) = (void *)(uintptr_t)why;
 }
 
-/* A sum that one requantize ends is planned with it: only there all of its terms exist. */
-static bool is_put_off(const qgc_node *node)
+/* A sum that one requantize ends is planned with it: only there all of its terms exist. Likewise a
+ * float product that a group of functions reads. */
+static bool is_put_off(qgc_planner *p, const qgc_node *node)
 {
     static const qgc_opcode sums[] = {QGC_OP_INT_CONV1D,
                                       QGC_OP_INT_CONV2D,
@@ -287,7 +299,7 @@ static bool is_put_off(const qgc_node *node)
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (node->op == sums[i])
             return qgc_epilogue_of(node) != NULL;
-    return false;
+    return qgc_fused_takes(p, node);
 }
 
 /* Asks the planners in turn; the last reason given is the most specific. */
@@ -380,7 +392,7 @@ static void plan_node(qgc_planner *p, const qgc_node *node)
         plan_ref(p, node, "LLVM refused the kernel");
         return;
     }
-    if (is_put_off(node)) {
+    if (is_put_off(p, node)) {
         *qgc_map_at(&p->put_off, node) = (void *)(uintptr_t)node;
         return;
     }
@@ -459,5 +471,6 @@ void qgc_plan_destroy(qgc_plan *plan)
     if (!plan)
         return;
     qgc_arena arena = plan->arena;
+    qgc_arena_destroy(&plan->weights);
     qgc_arena_destroy(&arena);
 }

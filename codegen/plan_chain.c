@@ -19,34 +19,51 @@ static bool is_empty(const qgc_type *type)
     return !qgc_type_num_elements(type, &num) || !num;
 }
 
-static const char *match(const qgc_planner *p, const qgc_node *node)
-{
-    const qgc_value *bias = node->num_operands > BIAS ? node->operands[BIAS].value : NULL;
-    if (!is_f32(node->operands[X].value))
-        return "it is not f32";
-    if (!p->target->has_fma)
-        return "the CPU level has no fused multiply-add";
-    if (is_empty(node->operands[X].value->type) || is_empty(node->operands[W].value->type) ||
-        is_empty(node->results[0].type))
-        return "it is empty";
-    if (bias && !qgc_constant_operand(node, BIAS))
-        return "bias is not constant";
-    return NULL;
-}
-
 int64_t qgc_chain_padded(const qgc_planner *p, int64_t channels)
 {
     return (channels + p->target->lanes - 1) / p->target->lanes * p->target->lanes;
 }
 
-/* Sums + weights + a broadcast within the registers. */
+/* Time of one step of a tile of |pixels| x |vectors|, in sixtieths of a cycle: two fma or loads a
+ * cycle, each fma four cycles behind the last of its chain, 32 bytes of |weights_bytes| of a
+ * block's weights where they lie in the L2 cache. */
+static int64_t step_cost(int64_t pixels, int64_t vectors, int64_t weights_bytes)
+{
+    enum { L1 = 24 << 10 };
+    int64_t costs[] = {30 * pixels * vectors, 30 * (pixels + vectors), 4 * 60,
+                       weights_bytes > L1 ? 150 * vectors : 0};
+    int64_t most = 0;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        most = most > costs[i] ? most : costs[i];
+    return most;
+}
+
+/* Sums + weights + a broadcast within the registers. Of the sizes that fit, the one that takes the
+ * least time for a row, in tiles as equal as can be. */
 static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
 {
-    uint32_t registers = p->target->registers, most = registers >= 32 ? 4 : 2;
-    uint32_t vectors = (uint32_t)(qgc_chain_padded(p, k->out_c) / p->target->lanes);
-    k->tile_vectors = vectors < most ? vectors : most;
-    uint32_t pixels = (registers - 1 - k->tile_vectors) / k->tile_vectors;
-    k->tile_pixels = pixels < 6 ? pixels : 6;
+    enum { MOST_PIXELS = 12, MOST_VECTORS = 4 };
+    int64_t registers = p->target->registers, best = INT64_MAX;
+    int64_t depth = k->kernel_h * k->kernel_w * k->channels;
+    int64_t all = qgc_chain_padded(p, k->out_c) / p->target->lanes;
+    for (int64_t vectors = MOST_VECTORS; vectors > 0; vectors--)
+        for (int64_t pixels = MOST_PIXELS; pixels > 0 && vectors <= all; pixels--) {
+            if (pixels * vectors + vectors + 1 > registers ||
+                pixels * vectors > (vectors > 1 ? registers : registers / 2))
+                continue;
+            int64_t tiles = (k->out_w + pixels - 1) / pixels, small = k->out_w / tiles;
+            int64_t large = k->out_w - small * tiles;
+            int64_t bytes = depth * vectors * p->target->lanes * 4;
+            int64_t row = large * step_cost(small + 1, vectors, bytes) +
+                          (tiles - large) * step_cost(small, vectors, bytes);
+            int64_t blocks = all / vectors, rest = all % vectors;
+            int64_t cost = row * blocks + (rest ? row * rest / vectors + row / 8 : 0);
+            if (cost >= best)
+                continue;
+            best = cost;
+            k->tile_vectors = (uint32_t)vectors;
+            k->tile_pixels = (uint32_t)(large ? small + 1 : small);
+        }
 }
 
 qgc_chain_kernel *qgc_new_chain(qgc_planner *p)
@@ -74,29 +91,27 @@ static void pack_bias(qgc_planner *p, const qgc_node *node, qgc_chain_kernel *k)
     k->base.constants[QGC_CHAIN_BIAS] = list;
 }
 
-void qgc_add_chain(qgc_planner *p, const qgc_node *node, qgc_chain_kernel *k,
-                   qgc_buffer *const *inputs, qgc_buffer *out)
+/* To [group][block][tap][channel][output]. */
+static void pack_weights(qgc_planner *p, const float *from, qgc_chain_kernel *k)
 {
-    choose_tile(p, k);
-    pack_bias(p, node, k);
-    k->base.units = k->images * k->out_h;
-    qgc_step *step = qgc_planner_add_kernel(p, node, &k->base, k->w_is_input ? 2 : 1, 1);
-    step->inputs[0] = inputs[0];
-    if (k->w_is_input)
-        step->inputs[1] = inputs[1];
-    step->outputs[0] = out;
-    const char *groups =
-        k->groups > 1 ? qgc_arena_printf(&p->plan->arena, "groups = %lld, ", (long long)k->groups)
-                      : "";
-    step->note = qgc_arena_printf(
-        &p->plan->arena,
-        "pixels = %lldx%lldx%lld, %schannels = %lld, window = %lldx%lld%s%lld, tile = %ux%u",
-        (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
-        (long long)k->kernel_h, (long long)k->kernel_w, k->is_depthwise ? " by " : "x",
-        (long long)k->channels, k->tile_pixels, k->tile_vectors);
+    int64_t width = qgc_chain_padded(p, k->out_c), depth = k->kernel_h * k->kernel_w * k->channels;
+    int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
+    float *to = qgc_planner_constant(p, (size_t)(k->groups * depth * width), sizeof(float));
+    k->base.constants[QGC_CHAIN_WEIGHTS] = to;
+    for (int64_t g = 0; g < k->groups; g++, from += depth * width)
+        for (int64_t first = 0; first < width; first += block) {
+            int64_t num = first + block < width ? block : width - first;
+            for (int64_t i = 0; i < depth; i++, to += num)
+                memcpy(to, from + i * width + first, (size_t)num * sizeof *to);
+        }
 }
 
-/* ---- linear, matmul: |rows| of |depth| elements each ---- */
+/* ---- the step ---- */
+
+const qgc_value *qgc_chain_result(const qgc_chain *c)
+{
+    return c->group ? c->group->result : &c->node->results[0];
+}
 
 /* Into how many units, of whole tiles at least: so that each thread gets one. */
 static int64_t split_rows(const qgc_planner *p, int64_t images, int64_t rows)
@@ -109,45 +124,141 @@ static int64_t split_rows(const qgc_planner *p, int64_t images, int64_t rows)
     return 1;
 }
 
-static void set_rows(const qgc_planner *p, qgc_chain_kernel *k, int64_t rows, int64_t depth)
+static void place_epilogue(qgc_chain *c)
 {
-    int64_t in = depth * (int64_t)sizeof(float), out = k->out_c * (int64_t)sizeof(float);
-    k->out_h = split_rows(p, k->images, rows);
-    k->out_w = k->inner_last = rows / k->out_h;
+    qgc_chain_kernel *k = c->k;
+    if (!c->group)
+        return;
+    k->epilogue = c->group->functions;
+    k->sum_input = c->group->sum_input;
+    memcpy(k->operands, c->group->pixels, qgc_chain_num_operands(c) * sizeof *k->operands);
+}
+
+/* Columns and rows that need not be told apart become one long row. */
+static void flatten(qgc_chain *c)
+{
+    qgc_chain_kernel *k = c->k;
+    int64_t first, end, pixels = k->images * k->out_h * k->out_w;
+    qgc_chain_inner(k, &first, &end);
+    bool is_flat = k->kernel_h * k->kernel_w == 1 && !k->w_image && k->groups == 1 &&
+                   end - first == k->out_w &&
+                   qgc_pixels_are_flat(&k->in, k->images, k->out_h, k->out_w) &&
+                   qgc_pixels_are_flat(&k->out, k->images, k->out_h, k->out_w);
+    for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++)
+        is_flat = is_flat && (i == k->sum_input ||
+                              qgc_pixels_are_flat(&k->operands[i], k->images, k->out_h, k->out_w));
+    if (!is_flat)
+        return;
+    k->images = 1;
+    k->out_h = split_rows(c->p, 1, pixels);
+    k->out_w = pixels / k->out_h;
+    k->first_columns = k->end_columns = NULL;
+    k->in.row = k->out_w * k->in.pixel;
+    k->out.row = k->out_w * k->out.pixel;
+    for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++)
+        k->operands[i].row = k->out_w * k->operands[i].pixel;
+}
+
+static const char *describe(const qgc_chain *c)
+{
+    const qgc_chain_kernel *k = c->k;
+    qgc_text text = {.arena = &c->p->plan->arena};
+    const char *groups =
+        k->groups > 1 ? qgc_arena_printf(text.arena, "groups = %lld, ", (long long)k->groups) : "";
+    qgc_text_printf(
+        &text, "pixels = %lldx%lldx%lld, %schannels = %lld, window = %lldx%lld%s%lld, tile = %ux%u",
+        (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
+        (long long)k->kernel_h, (long long)k->kernel_w, k->is_depthwise ? " by " : "x",
+        (long long)k->channels, k->tile_pixels, k->tile_vectors);
+    for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_steps; i++)
+        if (k->epilogue->steps[i].op != QGC_OP_CONST)
+            qgc_text_printf(&text, ", %s", qgc_op(k->epilogue->steps[i].op)->mnemonic);
+    return text.data;
+}
+
+void qgc_add_chain(qgc_chain *c)
+{
+    qgc_planner *p = c->p;
+    qgc_chain_kernel *k = c->k;
+    place_epilogue(c);
+    flatten(c);
+    choose_tile(p, k);
+    if (c->weights)
+        pack_weights(p, c->weights, k);
+    pack_bias(p, c->node, k);
+    k->base.units = k->images * k->out_h;
+    uint32_t num = k->w_is_input ? 2 : 1, others = c->group ? qgc_chain_num_operands(c) - 1 : 0;
+    qgc_step *step = qgc_planner_add_kernel(p, c->node, &k->base, num + others, 1);
+    memcpy(step->inputs, c->inputs, num * sizeof *c->inputs);
+    for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++)
+        if (i != k->sum_input)
+            step->inputs[num++] = c->group->buffers[i];
+    step->outputs[0] = c->out;
+    step->note = describe(c);
+}
+
+/* ---- linear, matmul: |rows| of |depth| elements each ---- */
+
+static void set_rows(qgc_chain *c, int64_t rows, int64_t depth)
+{
+    qgc_chain_kernel *k = c->k;
+    int64_t in = depth * (int64_t)sizeof(float);
+    int64_t out = k->out_c * (int64_t)qgc_dtype_bytes(qgc_chain_result(c)->type->dtype);
+    k->out_h = split_rows(c->p, k->images, rows);
+    k->out_w = rows / k->out_h;
     k->channels = depth;
     k->in = (qgc_pixels){0, rows * in, k->out_w * in, in};
     k->out = (qgc_pixels){0, rows * out, k->out_w * out, out};
 }
 
-/* From [output][channel] to [channel][output, padded]. */
-static void pack_weights(qgc_planner *p, const qgc_tensor *w, qgc_chain_kernel *k)
+/* The operands' rows follow the result's. */
+static void add_rows_step(qgc_chain *c)
 {
-    int64_t width = qgc_chain_padded(p, k->out_c);
-    float *to = qgc_planner_constant(p, (size_t)(k->channels * width), sizeof(float));
-    const float *from = w->data;
-    for (int64_t o = 0; o < k->out_c; o++)
-        for (int64_t c = 0; c < k->channels; c++)
-            to[c * width + o] = *from++;
-    k->base.constants[QGC_CHAIN_WEIGHTS] = to;
-    k->w_row = width * (int64_t)sizeof(float);
+    qgc_pixels pixels[QGC_FUSED_MAX_INPUTS];
+    const qgc_chain_kernel *k = c->k;
+    for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++) {
+        int64_t pixel = c->group->pixels[i].pixel, row = k->out_w * pixel;
+        pixels[i] = (qgc_pixels){0, k->out_h * row, row, pixel};
+    }
+    qgc_chain_group group = {0};
+    qgc_chain placed = *c;
+    if (c->group) {
+        group = *c->group;
+        group.pixels = pixels;
+        placed.group = &group;
+    }
+    placed.out = qgc_planner_plain(c->p, qgc_chain_result(c));
+    qgc_add_chain(&placed);
 }
 
-static const char *plan_linear(qgc_planner *p, const qgc_node *node)
+/* With constant weights, of which element (output, channel) is |by_output|, |by_channel| apart. */
+static void add_constant_rows_step(qgc_chain *c, int64_t by_output, int64_t by_channel)
 {
+    qgc_arena scratch = {0};
+    const qgc_chain_kernel *k = c->k;
+    int64_t width = qgc_chain_padded(c->p, k->out_c);
+    float *to = QGC_NEW_ARRAY(&scratch, float, (size_t)(k->channels * width));
+    const float *from = qgc_constant_operand(c->node, W)->data;
+    for (int64_t i = 0; i < k->channels; i++)
+        for (int64_t o = 0; o < k->out_c; o++)
+            to[i * width + o] = from[o * by_output + i * by_channel];
+    c->weights = to;
+    add_rows_step(c);
+    qgc_arena_destroy(&scratch);
+}
+
+static void plan_linear(qgc_planner *p, const qgc_node *node, const qgc_chain_group *group)
+{
+    qgc_chain c = {.p = p, .node = node, .group = group, .k = qgc_new_chain(p)};
     const qgc_tensor *w = qgc_constant_operand(node, W);
-    if (!w)
-        return "w is not constant";
-    qgc_chain_kernel *k = qgc_new_chain(p);
-    int64_t num;
-    if (!qgc_type_num_elements(node->operands[X].value->type, &num))
-        return "it is too large";
-    k->images = 1;
-    k->out_c = w->shape[0];
-    set_rows(p, k, num / w->shape[1], w->shape[1]);
-    pack_weights(p, w, k);
-    qgc_buffer *in = qgc_planner_plain(p, node->operands[X].value);
-    qgc_add_chain(p, node, k, &in, qgc_planner_plain(p, &node->results[0]));
-    return NULL;
+    const qgc_value *x = node->operands[X].value;
+    int64_t num = 0;
+    (void)qgc_type_num_elements(x->type, &num);
+    c.k->images = 1;
+    c.k->out_c = w->shape[0];
+    set_rows(&c, num / w->shape[1], w->shape[1]);
+    c.inputs[0] = qgc_planner_plain(p, x);
+    add_constant_rows_step(&c, w->shape[1], 1);
 }
 
 /* Matrices of an operand: 1, or as many as the result has, in its order. 0: it broadcasts. */
@@ -161,48 +272,105 @@ static int64_t num_matrices(const qgc_type *type, const qgc_type *result)
     return num == 1 || num == wanted ? num : 0;
 }
 
-static const char *plan_matmul(qgc_planner *p, const qgc_node *node)
+static const char *matmul_declines(qgc_planner *p, const qgc_node *node)
 {
+    (void)p;
     const qgc_type *a = node->operands[X].value->type, *b = node->operands[W].value->type;
     const qgc_type *y = node->results[0].type;
     if (a->rank < 2 || b->rank < 2)
         return "an operand is a vector";
+    return num_matrices(a, y) && num_matrices(b, y) ? NULL : "its batches broadcast";
+}
+
+static void plan_matmul(qgc_planner *p, const qgc_node *node, const qgc_chain_group *group)
+{
+    const qgc_value *x = node->operands[X].value, *w = node->operands[W].value;
+    const qgc_type *a = x->type, *b = w->type, *y = node->results[0].type;
     int64_t num_a = num_matrices(a, y), num_b = num_matrices(b, y);
-    if (!num_a || !num_b)
-        return "its batches broadcast";
     int64_t rows = a->dims[a->rank - 2].value, depth = a->dims[a->rank - 1].value;
     qgc_chain_kernel *k = qgc_new_chain(p);
+    qgc_chain c = {.p = p, .node = node, .group = group, .k = k};
     k->out_c = b->dims[b->rank - 1].value;
     bool is_one = num_b == 1; /* all rows meet the same matrix */
     k->images = is_one ? 1 : num_b;
-    set_rows(p, k, is_one ? rows * num_a : rows, depth);
+    set_rows(&c, is_one ? rows * num_a : rows, depth);
     if (num_a == 1)
         k->in.image = 0;
+    c.inputs[0] = qgc_planner_plain(p, x);
+    if (is_one && qgc_constant_operand(node, W)) {
+        add_constant_rows_step(&c, 1, k->out_c);
+        return;
+    }
     k->w_is_input = true;
     k->w_row = k->out_c * (int64_t)sizeof(float);
     k->w_image = is_one ? 0 : depth * k->w_row;
-    qgc_buffer *inputs[] = {qgc_planner_plain(p, node->operands[X].value),
-                            qgc_planner_plain(p, node->operands[W].value)};
-    qgc_add_chain(p, node, k, inputs, qgc_planner_plain(p, &node->results[0]));
+    c.inputs[1] = qgc_planner_plain(p, w);
+    add_rows_step(&c);
+}
+
+/* ---- entry points ---- */
+
+static const char *linear_declines(qgc_planner *p, const qgc_node *node)
+{
+    (void)p;
+    return qgc_constant_operand(node, W) ? NULL : "w is not constant";
+}
+
+typedef struct chain_row {
+    qgc_opcode op;
+    bool is_conv;
+    const char *(*declines)(qgc_planner *, const qgc_node *);
+    void (*plan)(qgc_planner *, const qgc_node *, const qgc_chain_group *);
+} chain_row;
+
+static const chain_row *find_row(qgc_opcode op)
+{
+    static const chain_row rows[] = {
+        {QGC_OP_LINEAR, false, linear_declines, plan_linear},
+        {QGC_OP_MATMUL, false, matmul_declines, plan_matmul},
+        {QGC_OP_CONV1D, true, qgc_chain_window_declines, qgc_plan_chain_window},
+        {QGC_OP_CONV2D, true, qgc_chain_window_declines, qgc_plan_chain_window},
+        {QGC_OP_CONV_TRANSPOSE1D, true, qgc_chain_window_declines, qgc_plan_chain_window},
+        {QGC_OP_CONV_TRANSPOSE2D, true, qgc_chain_window_declines, qgc_plan_chain_window}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == op)
+            return &rows[i];
     return NULL;
+}
+
+bool qgc_chain_is_conv(const qgc_node *node)
+{
+    const chain_row *row = find_row(node->op);
+    return row && row->is_conv;
+}
+
+const char *qgc_chain_declines(qgc_planner *p, const qgc_node *node)
+{
+    const chain_row *row = find_row(node->op);
+    const qgc_value *bias = row && node->num_operands > BIAS ? node->operands[BIAS].value : NULL;
+    if (!row)
+        return "";
+    if (!is_f32(node->operands[X].value))
+        return "it is not f32";
+    if (!p->target->has_fma)
+        return "the CPU level has no fused multiply-add";
+    if (is_empty(node->operands[X].value->type) || is_empty(node->operands[W].value->type) ||
+        is_empty(node->results[0].type))
+        return "it is empty";
+    if (bias && !qgc_constant_operand(node, BIAS))
+        return "bias is not constant";
+    return row->declines(p, node);
+}
+
+void qgc_plan_chain_group(qgc_planner *p, const qgc_node *node, const qgc_chain_group *group)
+{
+    find_row(node->op)->plan(p, node, group);
 }
 
 const char *qgc_plan_chain(qgc_planner *p, const qgc_node *node)
 {
-    static const struct {
-        qgc_opcode op;
-        const char *(*plan)(qgc_planner *, const qgc_node *);
-    } planners[] = {{QGC_OP_LINEAR, plan_linear},
-                    {QGC_OP_MATMUL, plan_matmul},
-                    {QGC_OP_CONV1D, qgc_plan_chain_window},
-                    {QGC_OP_CONV2D, qgc_plan_chain_window},
-                    {QGC_OP_CONV_TRANSPOSE1D, qgc_plan_chain_window},
-                    {QGC_OP_CONV_TRANSPOSE2D, qgc_plan_chain_window}};
-    for (size_t i = 0; i < sizeof planners / sizeof *planners; i++) {
-        if (node->op != planners[i].op)
-            continue;
-        const char *why = match(p, node);
-        return why ? why : planners[i].plan(p, node);
-    }
-    return "";
+    const char *why = qgc_chain_declines(p, node);
+    if (!why)
+        qgc_plan_chain_group(p, node, NULL);
+    return why;
 }

@@ -4,7 +4,11 @@
  * the root's place as one loop. A dequantize whose uses all are in groups belongs to each of them:
  * to read an integer and convert it is no more work than to read a float.
  *
- * In the order NHWC where the inputs lie so, otherwise PLAIN. */
+ * In the order NHWC where the inputs lie so, otherwise PLAIN.
+ *
+ * Where a float product's sum is read by a group of a few cheap functions alone, the group is the
+ * product's epilogue (codegen/plan_chain.c): the sums never lie in memory. */
+#include "codegen/chain.h"
 #include "codegen/conv.h"
 #include "ir/view.h"
 #include "runtime/quant.h"
@@ -460,6 +464,137 @@ static const char *describe(const fusion *f)
     return text.data;
 }
 
+/* ---- as the epilogue of a product ---- */
+
+/* Functions that take about as long as a load and a store, which they save. */
+static bool is_cheap(qgc_opcode op)
+{
+    static const qgc_opcode cheap[] = {
+        QGC_OP_CONST,       QGC_OP_ADD,       QGC_OP_SUB,      QGC_OP_MUL,
+        QGC_OP_MIN,         QGC_OP_MAX,       QGC_OP_CLIP,     QGC_OP_NEG,
+        QGC_OP_ABS,         QGC_OP_RELU,      QGC_OP_PRELU,    QGC_OP_LEAKY_RELU,
+        QGC_OP_HARDSIGMOID, QGC_OP_HARDSWISH, QGC_OP_QUANTIZE, QGC_OP_DEQUANTIZE};
+    for (size_t i = 0; i < sizeof cheap / sizeof *cheap; i++)
+        if (cheap[i] == op)
+            return true;
+    return false;
+}
+
+static bool is_epilogue(const qgc_fused_kernel *k)
+{
+    enum { MOST_STEPS = 10 };
+    bool ok = k->num_steps <= MOST_STEPS;
+    for (uint32_t i = 0; i < k->num_steps && ok; i++)
+        ok = is_cheap(k->steps[i].op);
+    return ok;
+}
+
+bool qgc_fused_takes(qgc_planner *p, const qgc_node *node)
+{
+    if (qgc_chain_declines(p, node) || node->results[0].num_uses != 1)
+        return false;
+    find_groups(p);
+    const qgc_use *use = node->results[0].first_use;
+    const group *g = qgc_map_get(&p->fused, use->user);
+    return g && g->root && same_shape(node->results[0].type, g->root->results[0].type) &&
+           (use == &use->user->operands[0] || !has_channel_operands(use->user->op));
+}
+
+/* Where |in| lies for a tile of the product; false where a vector of channels of it does not lie
+ * together. */
+static bool find_pixels(const fusion *f, const input *in, bool is_conv, qgc_pixels *out)
+{
+    qgc_buffer plain = {.value = in->value};
+    qgc_fused_operand o;
+    uint32_t last = f->type->rank - 1, channel = is_conv ? 1 : last;
+    int64_t bytes = element_bytes(in->value);
+    *out = (qgc_pixels){.pixel = f->type->dims[channel].value * bytes};
+    if (is_full(f, in))
+        return true;
+    set_operand(f, &plain, in->axis, &o);
+    *out = (qgc_pixels){.image = o.strides[0], .pixel = o.strides[last]};
+    if (is_conv && last == 3)
+        out->row = o.strides[2];
+    if (!is_conv)
+        *out = (qgc_pixels){0};
+    for (uint32_t i = 0; i < last && !is_conv; i++)
+        if (o.strides[i])
+            return false;
+    return o.strides[channel] == 0 || o.strides[channel] == bytes;
+}
+
+/* The input that is a product's put-off sum, or the number of inputs. */
+static uint32_t find_sum(const fusion *f)
+{
+    for (uint32_t i = 0; i < f->k->num_inputs; i++) {
+        const qgc_node *node = f->inputs[i].value->def;
+        if (node && is_full(f, &f->inputs[i]) && qgc_map_get(&f->p->put_off, node))
+            return i;
+    }
+    return f->k->num_inputs;
+}
+
+/* Strides along channels alone. */
+static void flatten_operand(qgc_fused_operand *o, uint32_t channel)
+{
+    int64_t stride = o->strides[channel];
+    memset(o->strides, 0, sizeof o->strides);
+    o->strides[0] = stride;
+    o->first = 0;
+}
+
+static void plan_with_sum(fusion *f, uint32_t sum, qgc_pixels *pixels)
+{
+    qgc_fused_kernel *k = f->k;
+    const qgc_node *node = f->inputs[sum].value->def;
+    const qgc_value *result = &f->group->root->results[0];
+    uint32_t channel = f->is_nhwc ? 1 : f->type->rank - 1;
+    for (uint32_t i = 0; i < k->num_inputs; i++) {
+        if (i == sum) {
+            k->inputs[i] = (qgc_fused_operand){.dtype = QGC_DTYPE_F32};
+            continue;
+        }
+        const input *in = &f->inputs[i];
+        bool is_nhwc = f->is_nhwc && is_full(f, in);
+        f->buffers[i] = is_nhwc ? qgc_planner_nhwc(f->p, in->value, (qgc_border){0}, 0)
+                                : qgc_planner_plain(f->p, in->value);
+        set_operand(f, f->buffers[i], in->axis, &k->inputs[i]);
+        if (is_nhwc)
+            pixels[i] = qgc_buffer_pixels(f->buffers[i], &(qgc_border){0});
+        flatten_operand(&k->inputs[i], channel);
+    }
+    qgc_dtype dtype = result->type->dtype;
+    k->out = (qgc_fused_operand){.dtype = dtype, .flip = f->is_nhwc && dtype == QGC_DTYPE_I8};
+    k->out.strides[0] = element_bytes(result);
+    k->rank = 1;
+    k->dims[0] = f->type->dims[channel].value;
+    *qgc_map_at(&f->p->put_off, node) = NULL;
+    qgc_plan_chain_group(f->p, node,
+                         &(qgc_chain_group){.result = result,
+                                            .functions = k,
+                                            .sum_input = sum,
+                                            .buffers = f->buffers,
+                                            .pixels = pixels});
+}
+
+/* Whether the group has become a product's epilogue. Put-off sums are planned in any case. */
+static bool join_product(fusion *f)
+{
+    qgc_pixels pixels[QGC_FUSED_MAX_INPUTS] = {{0}};
+    uint32_t sum = find_sum(f), num = f->k->num_inputs;
+    bool fits = sum < num && is_epilogue(f->k);
+    bool is_conv = fits && qgc_chain_is_conv(f->inputs[sum].value->def);
+    for (uint32_t i = 0; i < num && fits; i++)
+        fits = find_pixels(f, &f->inputs[i], is_conv, &pixels[i]);
+    for (uint32_t i = 0; i < num; i++)
+        if (i != sum || !fits)
+            qgc_planner_settle(f->p, f->inputs[i].value);
+    f->is_nhwc = is_conv;
+    if (fits)
+        plan_with_sum(f, sum, pixels);
+    return fits;
+}
+
 static void plan_group(qgc_planner *p, const group *g)
 {
     const qgc_value *result = &g->root->results[0];
@@ -468,6 +603,8 @@ static void plan_group(qgc_planner *p, const group *g)
     f.k->base.kind = QGC_KERNEL_FUSED;
     add_node(&f, g->root);
     renumber(&f);
+    if (join_product(&f))
+        return;
     f.is_nhwc = prefers_nhwc(&f);
     place_inputs(&f);
     qgc_buffer *out = f.is_nhwc ? qgc_make_output(p, result) : qgc_planner_plain(p, result);

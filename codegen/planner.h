@@ -18,6 +18,8 @@ typedef struct qgc_planner {
 
 qgc_step *qgc_planner_add_step(qgc_planner *p, qgc_step_kind kind, uint32_t num_inputs,
                                uint32_t num_outputs);
+/* Plans the put-off sum that the value is, if it is one, by itself. */
+void qgc_planner_settle(qgc_planner *p, const qgc_value *value);
 /* The value's PLAIN buffer; adds a step that makes it where it lies in another form only. */
 qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value);
 /* The value as NHWC with a border of at least this, likewise. Rank 3 or 4, 8-bit. */

@@ -1,5 +1,6 @@
 #include "codegen/llvm/emit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void qgc_emitter_init(qgc_emitter *e, LLVMContextRef context, const char *name,
@@ -119,6 +120,32 @@ void qgc_emit_fence(qgc_emitter *e)
     LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, clobbers, sizeof clobbers - 1, true, false,
                                             LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(e->builder, type, nothing, NULL, 0, "");
+}
+
+void qgc_emit_pin(qgc_emitter *e, LLVMValueRef *values, unsigned num)
+{
+    enum { MOST = 32 };
+    const char *in_register = e->level->arch == QGC_ARCH_AARCH64 ? "=w,"
+                              : e->level->registers >= 32        ? "=v,"
+                                                                 : "=x,";
+    LLVMTypeRef types[MOST];
+    char constraints[8 * MOST + 16] = "";
+    QGC_ASSERT(num && num <= MOST, "%u values", num);
+    for (unsigned i = 0; i < num; i++) {
+        types[i] = LLVMTypeOf(values[i]);
+        strcat(constraints, in_register);
+    }
+    size_t size = strlen(constraints);
+    for (unsigned i = 0; i < num; i++)
+        size += (size_t)snprintf(constraints + size, sizeof constraints - size, "%u,", i);
+    strcat(constraints, "~{memory}");
+    LLVMTypeRef all = num == 1 ? types[0] : LLVMStructTypeInContext(e->context, types, num, false);
+    LLVMTypeRef function = LLVMFunctionType(all, types, num, false);
+    LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, constraints, strlen(constraints), true,
+                                            false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef pinned = LLVMBuildCall2(e->builder, function, nothing, values, num, "");
+    for (unsigned i = 0; i < num; i++)
+        values[i] = num == 1 ? pinned : LLVMBuildExtractValue(e->builder, pinned, i, "");
 }
 
 LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef x, int64_t limit)

@@ -47,6 +47,9 @@ LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef 
 /* Loads stay on their side of it. It costs no instruction: the scheduler otherwise brings loads so
  * far forward that what they hold no longer fits the registers. */
 void qgc_emit_fence(qgc_emitter *e);
+/* A fence that also has the |num| values, of one vector type and in registers, computed before it:
+ * else what computes them may be put off behind the next loads. */
+void qgc_emit_pin(qgc_emitter *e, LLVMValueRef *values, unsigned num);
 /* An intrinsic by name, with its overload types. */
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);

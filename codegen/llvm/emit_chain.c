@@ -1,28 +1,37 @@
 /* Float convolution, linear and matmul: for block of channels: for row: for tile of pixels: for
  * kernel row: for kernel column: for channel: acc[p][v] = fma(x[p], w[v], acc[p][v]).
  *
- * Each sum is one chain in the defined order; tiles only put chains side by side. Pixels at the
- * left and right border take the taps in bounds, one pixel at a time. */
-#include "codegen/llvm/emit.h"
+ * Each sum is one chain in the defined order; tiles only put chains side by side. In a tile at the
+ * left or right border, a kernel column goes to those of its pixels that have it in bounds. */
+#include "codegen/llvm/emit_fused_ops.h"
 
-enum { MAX_PIXELS = 8, MAX_VECTORS = 4 };
+enum { MAX_SUMS = 32, MAX_VECTORS = 4, STRAIGHT_STEPS = 4, MAX_BORDER_TILES = 6 };
 
 typedef struct chain {
     qgc_emitter *e;
     const qgc_chain_kernel *k;
-    LLVMValueRef in, w, out;          /* of the row; w: of the block */
+    LLVMValueRef in, w, out; /* of the row; w: of the block */
+    LLVMValueRef operands[QGC_FUSED_MAX_INPUTS];
     LLVMValueRef bias;                /* of the block */
     LLVMValueRef rows[2], columns[2]; /* lists of taps: first, end */
     LLVMValueRef row_taps[2];         /* of the row */
     uint32_t lanes, vectors;          /* of the block */
     int64_t num;                      /* its channels */
+    int64_t w_row;                    /* bytes, from channel to channel of its weights */
 } chain;
 
 typedef struct tile {
     uint32_t pixels;
-    LLVMValueRef in;         /* first tap of its first pixel */
-    LLVMValueRef columns[2]; /* taps in bounds; NULL: all */
+    int64_t column;  /* its first pixel's, where it is known; else no pixel is at a border */
+    LLVMValueRef in; /* first tap of its first pixel */
+    LLVMValueRef columns[2]; /* taps in bounds, of a tile of one pixel; NULL: by |column| */
 } tile;
+
+/* Kernel columns [first, end) for the pixels [from, to) of a tile. */
+typedef struct columns {
+    int64_t first, end;
+    uint32_t from, to;
+} columns;
 
 /* ---- loads ---- */
 
@@ -50,15 +59,27 @@ static LLVMValueRef fma_of(chain *c, LLVMValueRef x, LLVMValueRef w, LLVMValueRe
 
 /* ---- chains ---- */
 
-/* One channel of one tap. */
-static void emit_channel(chain *c, const tile *t, LLVMValueRef in, LLVMValueRef w,
+/* How many pixels may be read ahead of their products. */
+static uint32_t pixels_ahead(const chain *c, const tile *t)
+{
+    uint32_t used = t->pixels * c->vectors + c->vectors, all = c->e->level->registers;
+    uint32_t left = all > used ? all - used : 1;
+    return c->k->is_depthwise ? (left + c->vectors - 1) / c->vectors : left;
+}
+
+/* One channel of one tap, of some pixels. */
+static void emit_channel(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
                          LLVMValueRef *acc)
 {
     qgc_emitter *e = c->e;
     LLVMValueRef weights[MAX_VECTORS];
     for (uint32_t v = 0; v < c->vectors; v++)
         weights[v] = vector_at(c, w, v);
-    for (uint32_t p = 0; p < t->pixels; p++) {
+    uint32_t ahead = pixels_ahead(c, t);
+    acc += (size_t)s->from * c->vectors;
+    for (uint32_t p = s->from; p < s->to; p++) {
+        if (p > s->from && (p - s->from) % ahead == 0)
+            qgc_emit_pin(e, acc - (size_t)ahead * c->vectors, ahead * c->vectors);
         LLVMValueRef at = qgc_emit_at_const(e, in, p * c->k->in.pixel), x = NULL;
         if (!c->k->is_depthwise)
             x = qgc_emit_splat(e, qgc_emit_load(e, e->f32, at, 4), c->lanes);
@@ -71,38 +92,55 @@ static void emit_channel(chain *c, const tile *t, LLVMValueRef in, LLVMValueRef 
     }
 }
 
-static void emit_tap(chain *c, const tile *t, LLVMValueRef in, LLVMValueRef w, LLVMValueRef *acc)
+/* |num| channels that lie together; pinned, or their loads would all come first. */
+static void emit_straight(chain *c, const tile *t, const columns *s, LLVMValueRef in,
+                          LLVMValueRef w, int64_t num, LLVMValueRef *acc)
 {
-    qgc_emitter *e = c->e;
-    int64_t channels = c->k->channels, unroll = channels % 4 == 0 ? 4 : channels % 2 == 0 ? 2 : 1;
-    if (channels <= 4) {
-        for (int64_t i = 0; i < channels; i++)
-            emit_channel(c, t, qgc_emit_at_const(e, in, 4 * i),
-                         qgc_emit_at_const(e, w, c->k->w_row * i), acc);
-        return;
+    for (int64_t i = 0; i < num; i++) {
+        qgc_emit_pin(c->e, acc + (size_t)s->from * c->vectors, (s->to - s->from) * c->vectors);
+        emit_channel(c, t, s, qgc_emit_at_const(c->e, in, 4 * i),
+                     qgc_emit_at_const(c->e, w, c->w_row * i), acc);
     }
-    uint32_t num = t->pixels * c->vectors;
-    qgc_loop loop = {.num_carried = num};
-    for (uint32_t i = 0; i < num; i++)
-        loop.carried[i] = acc[i];
-    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, channels), unroll);
-    in = qgc_emit_at(e, in, qgc_emit_mul_const(e, loop.index, 4));
-    w = qgc_emit_at(e, w, qgc_emit_mul_const(e, loop.index, c->k->w_row));
-    for (int64_t u = 0; u < unroll; u++)
-        emit_channel(c, t, qgc_emit_at_const(e, in, 4 * u),
-                     qgc_emit_at_const(e, w, c->k->w_row * u), loop.carried);
-    qgc_loop_end(e, &loop);
-    for (uint32_t i = 0; i < num; i++)
-        acc[i] = loop.carried[i];
 }
 
-/* Taps [first, end) of one dimension, |in_step| and |w_step| bytes apart; inside of them |inner|.
- */
-typedef void tap_fn(chain *c, const tile *t, LLVMValueRef in, LLVMValueRef w, LLVMValueRef *acc);
+static void emit_run(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
+                     int64_t num, LLVMValueRef *acc)
+{
+    enum { UNROLL = 4 };
+    qgc_emitter *e = c->e;
+    if (num <= STRAIGHT_STEPS) {
+        emit_straight(c, t, s, in, w, num, acc);
+        return;
+    }
+    int64_t whole = num / UNROLL * UNROLL;
+    uint32_t first = s->from * c->vectors, sums = (s->to - s->from) * c->vectors;
+    qgc_loop loop = {.num_carried = sums};
+    LLVMValueRef inside[MAX_SUMS] = {NULL};
+    for (uint32_t i = 0; i < sums; i++)
+        loop.carried[i] = acc[first + i];
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), UNROLL);
+    for (uint32_t i = 0; i < sums; i++)
+        inside[first + i] = loop.carried[i];
+    emit_straight(c, t, s, qgc_emit_at(e, in, qgc_emit_mul_const(e, loop.index, 4)),
+                  qgc_emit_at(e, w, qgc_emit_mul_const(e, loop.index, c->w_row)), UNROLL, inside);
+    for (uint32_t i = 0; i < sums; i++)
+        loop.carried[i] = inside[first + i];
+    qgc_loop_end(e, &loop);
+    for (uint32_t i = 0; i < sums; i++)
+        acc[first + i] = loop.carried[i];
+    emit_straight(c, t, s, qgc_emit_at_const(e, in, 4 * whole),
+                  qgc_emit_at_const(e, w, c->w_row * whole), num - whole, acc);
+}
 
-static void emit_taps(chain *c, const tile *t, LLVMValueRef const *range, int64_t in_step,
-                      int64_t w_step, LLVMValueRef in, LLVMValueRef w, LLVMValueRef *acc,
-                      tap_fn *inner)
+/* ---- taps ---- */
+
+/* Taps [range[0], range[1]) of one dimension; inside of them |inner|, at the tap. */
+typedef void tap_fn(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
+                    LLVMValueRef *acc);
+
+static void emit_taps(chain *c, const tile *t, const columns *s, LLVMValueRef const *range,
+                      int64_t in_step, int64_t w_step, LLVMValueRef in, LLVMValueRef w,
+                      LLVMValueRef *acc, tap_fn *inner)
 {
     qgc_emitter *e = c->e;
     uint32_t num = t->pixels * c->vectors;
@@ -112,40 +150,123 @@ static void emit_taps(chain *c, const tile *t, LLVMValueRef const *range, int64_
     qgc_loop_begin(e, &loop, range[0], range[1], 1);
     in = qgc_emit_at(e, in, qgc_emit_mul_const(e, loop.index, in_step));
     w = qgc_emit_at(e, w, qgc_emit_mul_const(e, loop.index, w_step));
-    inner(c, t, in, w, loop.carried);
+    inner(c, t, s, in, w, loop.carried);
     qgc_loop_end(e, &loop);
     for (uint32_t i = 0; i < num; i++)
         acc[i] = loop.carried[i];
 }
 
-static void emit_kernel_row(chain *c, const tile *t, LLVMValueRef in, LLVMValueRef w,
-                            LLVMValueRef *acc)
+static void emit_tap(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
+                     LLVMValueRef *acc)
+{
+    emit_run(c, t, s, in, w, c->k->channels, acc);
+}
+
+/* The pixels of a tile that have kernel column |tap| in bounds. */
+static columns pixels_of(const chain *c, const tile *t, int64_t tap)
 {
     const qgc_chain_kernel *k = c->k;
-    LLVMValueRef all[] = {qgc_emit_i64(c->e, 0), qgc_emit_i64(c->e, k->kernel_w)};
-    if (k->kernel_w == 1)
-        emit_tap(c, t, in, w, acc);
+    columns s = {tap, tap + 1, 0, t->pixels};
+    if (!k->first_columns || t->column < 0)
+        return s;
+    while (s.from < s.to && (tap < k->first_columns[t->column + s.from] ||
+                             tap >= k->end_columns[t->column + s.from]))
+        s.from++;
+    while (s.to > s.from && (tap < k->first_columns[t->column + s.to - 1] ||
+                             tap >= k->end_columns[t->column + s.to - 1]))
+        s.to--;
+    return s;
+}
+
+/* Kernel columns that the same pixels have; what lies together in the input is one run. */
+static void emit_columns(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
+                         LLVMValueRef *acc)
+{
+    enum { UNROLLED = 8 };
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    int64_t num = s->end - s->first, w_tap = k->channels * c->w_row;
+    in = qgc_emit_at_const(e, in, s->first * k->tap_column);
+    w = qgc_emit_at_const(e, w, s->first * w_tap);
+    if (num == 1 || (!k->is_depthwise && k->tap_column == k->channels * 4))
+        emit_run(c, t, s, in, w, num * k->channels, acc);
+    else if (k->channels <= 4 && num <= UNROLLED)
+        for (int64_t i = 0; i < num; i++)
+            emit_run(c, t, s, qgc_emit_at_const(e, in, i * k->tap_column),
+                     qgc_emit_at_const(e, w, i * w_tap), k->channels, acc);
     else
-        emit_taps(c, t, t->columns[0] ? t->columns : all, k->tap_column, k->channels * k->w_row, in,
-                  w, acc, emit_tap);
+        emit_taps(c, t, s, (LLVMValueRef[]){qgc_emit_i64(e, 0), qgc_emit_i64(e, num)},
+                  k->tap_column, w_tap, in, w, acc, emit_tap);
+}
+
+static void emit_kernel_row(chain *c, const tile *t, const columns *all, LLVMValueRef in,
+                            LLVMValueRef w, LLVMValueRef *acc)
+{
+    const qgc_chain_kernel *k = c->k;
+    if (t->columns[0]) {
+        emit_taps(c, t, all, t->columns, k->tap_column, k->channels * c->w_row, in, w, acc,
+                  emit_tap);
+        return;
+    }
+    for (int64_t tap = 0; tap < k->kernel_w;) {
+        columns s = pixels_of(c, t, tap), next = s;
+        for (; next.from == s.from && next.to == s.to && s.end < k->kernel_w;
+             s.end += next.from == s.from && next.to == s.to)
+            next = pixels_of(c, t, s.end);
+        if (s.from < s.to)
+            emit_columns(c, t, &s, in, w, acc);
+        tap = s.end;
+    }
 }
 
 static void emit_window(chain *c, const tile *t, LLVMValueRef *acc)
 {
     const qgc_chain_kernel *k = c->k;
+    columns all = {0, k->kernel_w, 0, t->pixels};
     if (k->kernel_h == 1)
-        emit_kernel_row(c, t, t->in, c->w, acc);
+        emit_kernel_row(c, t, &all, t->in, c->w, acc);
     else
-        emit_taps(c, t, c->row_taps, k->tap_row, k->kernel_w * k->channels * k->w_row, t->in, c->w,
-                  acc, emit_kernel_row);
+        emit_taps(c, t, &all, c->row_taps, k->tap_row, k->kernel_w * k->channels * c->w_row, t->in,
+                  c->w, acc, emit_kernel_row);
 }
 
 /* ---- tiles ---- */
 
+static int64_t out_bytes(const qgc_chain_kernel *k)
+{
+    return k->epilogue ? k->epilogue->out.strides[0] : 4;
+}
+
+/* Vector |v| of pixel |p| of the tile that begins at column |x|. */
+static void emit_result(chain *c, LLVMValueRef sum, LLVMValueRef x, uint32_t p, uint32_t v)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    int64_t first = (int64_t)v * c->lanes;
+    LLVMValueRef out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, x, k->out.pixel));
+    out = qgc_emit_at_const(e, out, p * k->out.pixel + first * out_bytes(k));
+    if (!k->epilogue) {
+        qgc_emit_store_part(e, LLVMBuildBitCast(e->builder, sum, e->vi32, ""), c->lanes,
+                            c->num - first, out);
+        return;
+    }
+    qgc_emit_fence(e);
+    qgc_epilogue_vector epilogue = {k->epilogue, k->sum_input, sum, {NULL}};
+    for (uint32_t i = 0; i < k->epilogue->num_inputs; i++) {
+        if (i == k->sum_input)
+            continue;
+        const qgc_pixels *at = &k->operands[i];
+        LLVMValueRef base = qgc_emit_at(e, c->operands[i], qgc_emit_mul_const(e, x, at->pixel));
+        epilogue.in[i] =
+            qgc_emit_at_const(e, base, p * at->pixel + first * k->epilogue->inputs[i].strides[0]);
+    }
+    qgc_emit_epilogue(e, &epilogue, out, c->num - first);
+}
+
 static void emit_tile(chain *c, tile *t, LLVMValueRef x)
 {
     qgc_emitter *e = c->e;
-    LLVMValueRef acc[MAX_PIXELS * MAX_VECTORS];
+    LLVMValueRef acc[MAX_SUMS];
     for (uint32_t v = 0; v < c->vectors; v++) {
         LLVMValueRef start = LLVMConstNull(e->vf32);
         if (c->k->has_bias)
@@ -156,13 +277,8 @@ static void emit_tile(chain *c, tile *t, LLVMValueRef x)
     }
     t->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, x, c->k->in.pixel));
     emit_window(c, t, acc);
-    LLVMValueRef out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, x, c->k->out.pixel));
-    for (uint32_t i = 0; i < t->pixels * c->vectors; i++) {
-        int64_t first = (int64_t)(i % c->vectors) * c->lanes;
-        int64_t offset = i / c->vectors * c->k->out.pixel + first * 4;
-        qgc_emit_store_part(e, LLVMBuildBitCast(e->builder, acc[i], e->vi32, ""), c->lanes,
-                            c->num - first, qgc_emit_at_const(e, out, offset));
-    }
+    for (uint32_t i = 0; i < t->pixels * c->vectors; i++)
+        emit_result(c, acc[i], x, i / c->vectors, i % c->vectors);
 }
 
 static LLVMValueRef entry(chain *c, LLVMValueRef list, LLVMValueRef index)
@@ -171,35 +287,99 @@ static LLVMValueRef entry(chain *c, LLVMValueRef list, LLVMValueRef index)
     return qgc_emit_load(c->e, c->e->i64, at, 8);
 }
 
+/* Columns whose taps are looked up, one by one. */
 static void emit_border(chain *c, int64_t first, int64_t end)
 {
     if (first >= end)
         return;
     qgc_loop loop = {0};
     qgc_loop_begin(c->e, &loop, qgc_emit_i64(c->e, first), qgc_emit_i64(c->e, end), 1);
-    tile t = {.pixels = 1};
+    tile t = {.pixels = 1, .column = -1};
     for (int i = 0; i < 2; i++)
         t.columns[i] = entry(c, c->columns[i], loop.index);
     emit_tile(c, &t, loop.index);
     qgc_loop_end(c->e, &loop);
 }
 
+/* ---- rows ---- */
+
+/* Tiles of the columns [first, end), as equal as can be; the first |num_large| have one more. */
+typedef struct tiling {
+    int64_t first, num, small, num_large;
+} tiling;
+
+static tiling get_tiling(const qgc_chain_kernel *k, int64_t first, int64_t end)
+{
+    int64_t columns = end - first, num = (columns + k->tile_pixels - 1) / k->tile_pixels;
+    int64_t small = num ? columns / num : 0;
+    return (tiling){first, num, small, columns - small * num};
+}
+
+static int64_t tile_column(const tiling *l, int64_t index)
+{
+    return l->first + index * l->small + (index < l->num_large ? index : l->num_large);
+}
+
+/* Tiles [index, *end) have the same size and no border. */
+static bool find_alike(const chain *c, const tiling *l, int64_t index, int64_t *end)
+{
+    int64_t first, last, size = tile_column(l, index + 1) - tile_column(l, index);
+    qgc_chain_inner(c->k, &first, &last);
+    for (*end = index; *end < l->num; ++*end) {
+        int64_t from = tile_column(l, *end), to = tile_column(l, *end + 1);
+        if (from < first || to > last || to - from != size)
+            break;
+    }
+    return *end > index;
+}
+
+static int64_t num_border_tiles(const chain *c, const tiling *l)
+{
+    int64_t num = 0, end;
+    for (int64_t i = 0; i < l->num; i = end)
+        if (!find_alike(c, l, i, &end)) {
+            num++;
+            end = i + 1;
+        }
+    return num;
+}
+
+static void emit_tiles(chain *c, const tiling *l)
+{
+    qgc_emitter *e = c->e;
+    for (int64_t i = 0, end; i < l->num; i = end) {
+        int64_t from = tile_column(l, i);
+        tile t = {.pixels = (uint32_t)(tile_column(l, i + 1) - from), .column = -1};
+        if (!find_alike(c, l, i, &end)) {
+            t.column = from;
+            end = i + 1;
+        }
+        if (end == i + 1) {
+            emit_tile(c, &t, qgc_emit_i64(e, from));
+            continue;
+        }
+        qgc_loop loop = {0};
+        qgc_loop_begin(e, &loop, qgc_emit_i64(e, from), qgc_emit_i64(e, tile_column(l, end)),
+                       t.pixels);
+        emit_tile(c, &t, loop.index);
+        qgc_loop_end(e, &loop);
+    }
+}
+
 static void emit_row(chain *c)
 {
     const qgc_chain_kernel *k = c->k;
-    int64_t rest = (k->inner_last - k->inner_first) % k->tile_pixels;
-    int64_t whole_end = k->inner_last - rest;
-    emit_border(c, 0, k->inner_first);
-    if (whole_end > k->inner_first) {
-        qgc_loop loop = {0};
-        qgc_loop_begin(c->e, &loop, qgc_emit_i64(c->e, k->inner_first),
-                       qgc_emit_i64(c->e, whole_end), k->tile_pixels);
-        emit_tile(c, &(tile){.pixels = k->tile_pixels}, loop.index);
-        qgc_loop_end(c->e, &loop);
+    int64_t first, end;
+    tiling all = get_tiling(k, 0, k->out_w);
+    if (num_border_tiles(c, &all) <= MAX_BORDER_TILES) {
+        emit_tiles(c, &all);
+        return;
     }
-    if (rest)
-        emit_tile(c, &(tile){.pixels = (uint32_t)rest}, qgc_emit_i64(c->e, whole_end));
-    emit_border(c, k->inner_last, k->out_w);
+    qgc_chain_inner(k, &first, &end);
+    tiling inner = get_tiling(k, first, end);
+    emit_border(c, 0, first);
+    emit_tiles(c, &inner);
+    emit_border(c, end, k->out_w);
 }
 
 static LLVMValueRef row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
@@ -210,6 +390,39 @@ static LLVMValueRef row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMVa
     return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
 }
 
+/* ---- blocks ---- */
+
+/* The weights of the block that begins with |channel|. */
+static LLVMValueRef block_weights(const chain *base, LLVMValueRef channel)
+{
+    const qgc_chain_kernel *k = base->k;
+    int64_t depth = k->w_is_input ? 1 : k->kernel_h * k->kernel_w * k->channels;
+    return qgc_emit_at(base->e, base->w, qgc_emit_mul_const(base->e, channel, 4 * depth));
+}
+
+static void enter_row(chain *c, const chain *base, LLVMValueRef channel, LLVMValueRef unit)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    LLVMValueRef height = qgc_emit_i64(e, k->out_h);
+    LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
+    LLVMValueRef row = LLVMBuildURem(e->builder, unit, height, "");
+    c->in = row_address(e, &k->in, base->in, image, row);
+    if (k->is_depthwise)
+        c->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, channel, 4));
+    c->out = qgc_emit_at(e, row_address(e, &k->out, base->out, image, row),
+                         qgc_emit_mul_const(e, channel, out_bytes(k)));
+    c->w = qgc_emit_at(e, block_weights(base, channel), qgc_emit_mul_const(e, image, k->w_image));
+    for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_inputs; i++)
+        if (i != k->sum_input)
+            c->operands[i] =
+                qgc_emit_at(e, row_address(e, &k->operands[i], base->operands[i], image, row),
+                            qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
+    if (k->kernel_h > 1)
+        for (int i = 0; i < 2; i++)
+            c->row_taps[i] = entry(c, c->rows[i], row);
+}
+
 /* All rows of a block of channels from |channel|; |base|: addresses of the whole kernel's. */
 static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValueRef channel,
                        uint32_t vectors, int64_t num)
@@ -217,24 +430,14 @@ static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValue
     qgc_emitter *e = base->e;
     const qgc_chain_kernel *k = base->k;
     chain c = *base;
-    LLVMValueRef bytes = qgc_emit_mul_const(e, channel, 4);
     c.vectors = vectors;
     c.num = num;
-    c.bias = k->has_bias ? qgc_emit_at(e, base->bias, bytes) : NULL;
+    c.w_row = k->w_is_input ? k->w_row : (int64_t)vectors * c.lanes * 4;
+    if (k->has_bias)
+        c.bias = qgc_emit_at(e, base->bias, qgc_emit_mul_const(e, channel, 4));
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, args->begin, args->end, 1);
-    LLVMValueRef height = qgc_emit_i64(e, k->out_h);
-    LLVMValueRef image = LLVMBuildUDiv(e->builder, loop.index, height, "");
-    LLVMValueRef row = LLVMBuildURem(e->builder, loop.index, height, "");
-    c.in = row_address(e, &k->in, base->in, image, row);
-    if (k->is_depthwise)
-        c.in = qgc_emit_at(e, c.in, bytes);
-    c.out = qgc_emit_at(e, row_address(e, &k->out, base->out, image, row), bytes);
-    c.w = qgc_emit_at(e, base->w, bytes);
-    c.w = qgc_emit_at(e, c.w, qgc_emit_mul_const(e, image, k->w_image));
-    if (k->kernel_h > 1)
-        for (int i = 0; i < 2; i++)
-            c.row_taps[i] = entry(&c, c.rows[i], row);
+    enter_row(&c, base, channel, loop.index);
     emit_row(&c);
     qgc_loop_end(e, &loop);
 }
@@ -266,14 +469,40 @@ static void emit_groups(const chain *c, const qgc_kernel_args *args)
     chain g = *c;
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->groups), 1);
-    int64_t taps = k->kernel_h * k->kernel_w;
+    int64_t list = (k->out_c + c->lanes - 1) / c->lanes * c->lanes * 4;
+    int64_t weights = k->kernel_h * k->kernel_w * k->channels * list;
+    LLVMValueRef channel = qgc_emit_mul_const(e, loop.index, k->out_c);
     g.in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, loop.index, k->channels * 4));
-    g.out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, loop.index, k->out_c * 4));
-    g.w = qgc_emit_at(e, c->w, qgc_emit_mul_const(e, loop.index, taps * k->channels * k->w_row));
+    g.out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, channel, out_bytes(k)));
+    g.w = qgc_emit_at(e, c->w, qgc_emit_mul_const(e, loop.index, weights));
     if (k->has_bias)
-        g.bias = qgc_emit_at(e, c->bias, qgc_emit_mul_const(e, loop.index, k->w_row));
+        g.bias = qgc_emit_at(e, c->bias, qgc_emit_mul_const(e, loop.index, list));
+    for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_inputs; i++)
+        if (i != k->sum_input)
+            g.operands[i] =
+                qgc_emit_at(e, c->operands[i],
+                            qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
     emit_blocks(&g, args);
     qgc_loop_end(e, &loop);
+}
+
+static void read_arguments(chain *c, const qgc_kernel_args *args)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    uint32_t input = 1;
+    c->in = qgc_emit_argument(e, args->in, 0);
+    c->out = qgc_emit_argument(e, args->out, 0);
+    c->w = k->w_is_input ? qgc_emit_argument(e, args->in, input++)
+                         : qgc_emit_argument(e, args->constants, QGC_CHAIN_WEIGHTS);
+    for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_inputs; i++)
+        if (i != k->sum_input)
+            c->operands[i] = qgc_emit_argument(e, args->in, input++);
+    c->bias = qgc_emit_argument(e, args->constants, QGC_CHAIN_BIAS);
+    for (uint32_t i = 0; i < 2; i++) {
+        c->rows[i] = qgc_emit_argument(e, args->constants, QGC_CHAIN_ROW_FIRST + i);
+        c->columns[i] = qgc_emit_argument(e, args->constants, QGC_CHAIN_COLUMN_FIRST + i);
+    }
 }
 
 void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
@@ -281,15 +510,7 @@ void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
     const qgc_chain_kernel *k = (const qgc_chain_kernel *)kernel;
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     chain c = {.e = e, .k = k, .lanes = e->level->lanes};
-    c.in = qgc_emit_argument(e, args.in, 0);
-    c.out = qgc_emit_argument(e, args.out, 0);
-    c.w = k->w_is_input ? qgc_emit_argument(e, args.in, 1)
-                        : qgc_emit_argument(e, args.constants, QGC_CHAIN_WEIGHTS);
-    c.bias = qgc_emit_argument(e, args.constants, QGC_CHAIN_BIAS);
-    for (uint32_t i = 0; i < 2; i++) {
-        c.rows[i] = qgc_emit_argument(e, args.constants, QGC_CHAIN_ROW_FIRST + i);
-        c.columns[i] = qgc_emit_argument(e, args.constants, QGC_CHAIN_COLUMN_FIRST + i);
-    }
+    read_arguments(&c, &args);
     emit_groups(&c, &args);
     LLVMBuildRetVoid(e->builder);
 }

@@ -235,6 +235,20 @@ static void emit_rows(fused *f, const qgc_kernel_args *args)
     qgc_loop_end(e, &loop);
 }
 
+void qgc_emit_epilogue(qgc_emitter *e, const qgc_epilogue_vector *p, LLVMValueRef out, int64_t num)
+{
+    const qgc_fused_kernel *k = p->functions;
+    fused f = {.e = e, .k = k, .lanes = e->level->lanes, .out = out};
+    LLVMValueRef start = qgc_emit_i64(e, 0);
+    for (uint32_t i = 0; i < k->num_inputs; i++) {
+        f.in[i] = p->in[i];
+        f.values[i] = i == p->given ? p->value : load(&f, i, start, num);
+    }
+    for (uint32_t i = 0; i < k->num_steps; i++)
+        f.values[k->num_inputs + i] = compute(&f, &k->steps[i]);
+    store(&f, f.values[k->num_inputs + k->num_steps - 1], start, num);
+}
+
 void qgc_emit_fused(qgc_emitter *e, const qgc_kernel *kernel)
 {
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);

@@ -132,11 +132,24 @@ def elementwise():
     return g
 
 
-def finish(g, y, shape):
-    """Now and then a function behind it, which reads it as it lies."""
-    if random.random() < 0.5:
-        y = g.add(f"{choice(['hardswish', 'relu', 'tanh'])} {y}", "f32", shape)
-    g.result(y, "f32", shape)
+def finish(g, y, shape, is_conv=True):
+    """Functions behind it: its epilogue, or what reads it as it lies."""
+    channels = [shape[1]] + [1] * (len(shape) - 2) if is_conv else shape[-1:]
+    for _ in range(choice([0, 1, 1, 2, 3])):
+        kind = choice(["unary", "unary", "clip", "scalar", "residual", "channels", "broadcast"])
+        if kind == "unary":
+            y = g.add(f"{choice(['hardswish', 'relu', 'relu', 'tanh', 'neg'])} {y}", "f32", shape)
+        elif kind == "clip":
+            y = g.add(f"clip {y}, {g.add('const 0.0', 'f32', [])}, {g.add('const 6.0', 'f32', [])}", "f32", shape)
+        else:
+            others = {"scalar": [], "residual": shape, "channels": channels, "broadcast": broadcast(shape)}
+            operands = [y, float_const(g, others[kind])]
+            random.shuffle(operands)
+            y = g.add(f"{choice(['add', 'mul', 'max'])} {operands[0]}, {operands[1]}", "f32", shape)
+    dtype = "f32"
+    if random.random() < 0.2:
+        y, dtype = quantized(g, shape, y)
+    g.result(y, dtype, shape)
 
 
 def maybe_bias(g, channels):
@@ -177,7 +190,7 @@ def linear():
     lead, k, o = choice([[1], [5], [13], [2, 3]]), choice([1, 3, 4, 6, 17, 64, 130]), choice([1, 7, 16, 33, 70])
     x = float_const(g, [*lead, k])
     y = g.add(f"linear {x}, {float_const(g, [o, k])}{maybe_bias(g, o)}", "f32", [*lead, o])
-    finish(g, y, [*lead, o])
+    finish(g, y, [*lead, o], False)
     return g
 
 
@@ -189,7 +202,7 @@ def matmul():
     a, b = float_const(g, [*a_batch, rows, k]), float_const(g, [*b_batch, k, o])
     if random.random() < 0.5:
         b = g.add(f"tanh {b}", "f32", [*b_batch, k, o])
-    finish(g, g.add(f"matmul {a}, {b}", "f32", [*batch, rows, o]), [*batch, rows, o])
+    finish(g, g.add(f"matmul {a}, {b}", "f32", [*batch, rows, o]), [*batch, rows, o], False)
     return g
 
 

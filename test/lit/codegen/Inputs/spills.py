@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles convolutions and depthwise convolutions of every register tile at every x86 level and looks for
-vector registers that are stored to the stack.
+vector registers that are stored to the stack; of float convolutions, in their loops.
 
-usage: spills.py WORK_FILE LEVEL..."""
+usage: spills.py WORK_FILE integers|floats LEVEL..."""
 import re
 import subprocess
 import sys
@@ -24,6 +24,33 @@ def conv(name, c, o, width, kernel, groups=1, height=1):
 }}"""
 
 
+def float_conv(name, c, o, width, kernel, groups=1, height=1):
+    """With an epilogue where sums have a loop of their own."""
+    pad = kernel // 2
+    functions = "%s = add %c, %r\n  %y = relu %s" if c > 8 else "%y = identity %c"
+    y = f"f32[1,{o},{height},{width}]"
+    return f"""func @{name}(%x: f32[1,{c},{height},{width}], %r: {y}) -> ({y}) {{
+  %w = const 1.5 : f32[{o},{c // groups},{kernel},{kernel}]
+  %c = conv2d %x, %w {{groups = {groups}, padding = [{pad},{pad},{pad},{pad}]}} : {y}
+  {functions}
+  return %y
+}}"""
+
+
+def float_graphs(lanes):
+    """Tiles of float products: every number of vectors, all heights; short and long runs; borders."""
+    for vectors in range(1, 6):
+        for pixels in range(1, 13):
+            for c in (3, 8, 70):
+                yield float_conv(f"chain_{vectors}_{pixels}_{c}", c, vectors * lanes, pixels, 1)
+    for width in (7, 14, 24, 28):
+        for c in (3, 16):
+            for vectors in (1, 2, 3, 4):
+                yield float_conv(f"chain_window_{width}_{c}_{vectors}", c, vectors * lanes, width, 3, height=5)
+    for kernel in (3, 5):
+        yield float_conv(f"chain_depthwise_{kernel}", 4 * lanes, 4 * lanes, 14, kernel, 4 * lanes, height=14)
+
+
 def graphs(lanes):
     """Every number of vectors and of pixels; short and long sums; windows of depthwise."""
     for vectors in range(1, 5):
@@ -36,26 +63,37 @@ def graphs(lanes):
         yield conv(f"depthwise_{kernel}", 4 * lanes, 4 * lanes, 14, kernel, 4 * lanes, height=14)
 
 
-def count(level, path):
+def loops(function):
+    """The innermost loops of a function: blocks that jump to their own label."""
+    for block in re.split(r"^(?=\.L\w+:)", function, flags=re.M):
+        label = block.split(":")[0]
+        back = re.search(rf"^\s+j\w+\s+{re.escape(label)}$", block, flags=re.M)
+        if back and "vfmadd" in block[: back.end()]:
+            yield block[: back.end()]
+
+
+def count(level, path, makes):
     lanes = LANES[level]
     with open(path, "w") as out:
-        out.write("\n".join(graphs(lanes)) + "\n")
+        out.write("\n".join(makes(lanes)) + "\n")
     text = subprocess.run(["qgc", "compile", path, "--emit=s", f"--cpu={level}", "-o", path + ".s"], capture_output=True, text=True)
     if text.returncode:
         sys.exit(text.stderr)
     with open(path + ".s") as file:
         assembly = file.read()
     found = {}
-    for function in re.split(r"^(?=\S+:\s*(?:#.*)?$)", assembly, flags=re.M):
-        num = sum(m.group(1) == WIDTH[lanes] for m in STORE.finditer(function))
+    for function in re.split(r"^(?=[^.\s]\S*:\s*(?:#.*)?$)", assembly, flags=re.M):
+        text = "".join(loops(function)) if makes is float_graphs else function
+        num = sum(m.group(1) == WIDTH[lanes] for m in STORE.finditer(text))
         if num:
             found[function.split(":")[0]] = num
     return found
 
 
 def main():
-    for level in sys.argv[2:]:
-        found = count(level, sys.argv[1])
+    makes = float_graphs if sys.argv[2] == "floats" else graphs
+    for level in sys.argv[3:]:
+        found = count(level, sys.argv[1], makes)
         print(f"{level}: {sum(found.values())} stores of vectors to the stack")
         print("".join(f"  {k}: {v}\n" for k, v in found.items()), end="")
 
