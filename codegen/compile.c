@@ -146,6 +146,10 @@ static qgc_result check_steps(compilation *c, const qgc_plan *plan)
                             qgc_op(step->node->op)->mnemonic, step->node->results[0].name->data,
                             plan->func->name->data, step->why[0] ? ": " : "", step->why);
     }
+    if (result != QGC_OK && c->module->form == QGC_FORM_QUANTIZED)
+        qgc_diag_add_shown(c->diag, "help",
+                           "the graph is quantized, not lowered: run "
+                           "--passes=canonicalize,partition,lower-integer first (qgc opt)");
     return result;
 }
 

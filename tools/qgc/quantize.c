@@ -69,11 +69,26 @@ static qgc_result lower(invocation *call, qgc_module *module)
     return run_formatted(module, LOWER, rules[0] ? both : target);
 }
 
+/* Such as an ONNX model that another tool quantized. */
+static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
+{
+    const char *form = qgc_module_form(module);
+    if (strcmp(form, "quantized") != 0 && strcmp(form, "partitioned") != 0 &&
+        strcmp(form, "lowered") != 0)
+        return QGC_OK;
+    return qgc_context_usage_error(
+        call->context, "the graph is %s already, and quantize takes a float one%s", form,
+        strcmp(form, "quantized") == 0
+            ? "; qgc opt --passes=canonicalize,partition,lower-integer makes integer ops of it"
+            : "");
+}
+
 /* |calibrated|: where the graph with its statistics goes, or NULL. */
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
     char annotate[4096], method[256];
     const char *data = get_option(call, "--data");
+    QGC_CHECK(refuse_quantized(call, module));
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
         bind_symbols(call, module) != QGC_OK ||
