@@ -8,6 +8,7 @@
 
 #include "passes/checkpoint.h"
 #include "passes/provenance.h"
+#include "passes/stats_record.h"
 
 #include <time.h>
 
@@ -79,13 +80,19 @@ static void warn(const calibrator *c, size_t num_samples)
     }
 }
 
+static qgc_result check_form(const qgc_module *module)
+{
+    if (module->form == QGC_FORM_PREPARED)
+        return QGC_OK;
+    return qgc_report(&module->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
+                      "calibrate needs a graph of form prepared, here it is %s",
+                      qgc_form_name(module->form));
+}
+
 static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
 {
     const qgc_calibrate_options *o = c->options;
-    if (c->module->form != QGC_FORM_PREPARED)
-        return qgc_report(&c->module->context->diag, QGC_NO_LOC, QGC_D_BAD_FORM,
-                          "calibrate needs a graph of form prepared, here it is %s",
-                          qgc_form_name(c->module->form));
+    QGC_TRY(check_form(c->module));
     QGC_TRY(qgc_recorders_build(&c->recorders, c->module, arena, false));
     c->graph_hash = qgc_graph_hash(c->module);
     qgc_data_pass pass = {.recorders = &c->recorders,
@@ -114,6 +121,78 @@ qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
     qgc_arena arena = {0};
     calibrator c = {.module = module, .options = options ? options : &defaults};
     qgc_result result = calibrate(&c, path, &arena);
+    qgc_arena_destroy(&arena);
+    return result;
+}
+
+/* ---- the statistics of another preparation ---- */
+
+static const qgc_record *find_record(const qgc_module *from, const qgc_module *module,
+                                     const qgc_recorder *r)
+{
+    qgc_name func = qgc_value_func(module, r->value)->name;
+    for (size_t i = 0; i < from->stats.size; i++) {
+        const qgc_record *record = &from->stats.data[i];
+        if (record->func == func && record->value == r->value->name && record->site == r->site)
+            return record;
+    }
+    return NULL;
+}
+
+/* *out_done: all records are there. */
+static qgc_result take_records(qgc_recorders *recorders, const qgc_module *from, qgc_arena *arena,
+                               bool *out_done)
+{
+    *out_done = false;
+    for (size_t i = 0; i < recorders->list.size; i++) {
+        qgc_recorder *r = recorders->list.data[i];
+        qgc_observer wanted = r->stats.observer;
+        const qgc_record *record = find_record(from, recorders->module, r);
+        if (!record)
+            return QGC_OK;
+        QGC_TRY(qgc_stats_from_record(recorders->module, record, arena, &r->stats));
+        if (r->stats.observer != wanted)
+            return QGC_OK;
+    }
+    *out_done = true;
+    return QGC_OK;
+}
+
+/* That of |from|, but for the graph. */
+static void take_provenance(qgc_module *module, const qgc_module *from, qgc_arena *arena)
+{
+    const qgc_record *old = &from->provenance.data[0];
+    qgc_name graph = qgc_context_name(module->context, "graph");
+    const char *hash = qgc_hash_text(arena, qgc_graph_hash(module));
+    qgc_record record = {.fields = {.kind = QGC_ATTR_MAP, .num = old->fields.num}};
+    qgc_named_attr *map = QGC_NEW_ARRAY(&module->arena, qgc_named_attr, old->fields.num);
+    for (uint32_t i = 0; i < old->fields.num; i++) {
+        map[i] = old->fields.map[i];
+        if (map[i].name == graph)
+            map[i].value =
+                qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(module->context, hash));
+    }
+    record.fields.map = map;
+    module->provenance.size = 0;
+    qgc_vec_push(&module->arena, &module->provenance, record);
+}
+
+qgc_result qgc_module_reuse_stats(qgc_module *module, const qgc_module *from, bool *out_done)
+{
+    qgc_arena arena = {0};
+    qgc_recorders recorders = {0};
+    *out_done = false;
+    QGC_TRY(check_form(module));
+    if (from->form != QGC_FORM_CALIBRATED || !from->provenance.size)
+        return QGC_OK;
+    qgc_result result = qgc_recorders_build(&recorders, module, &arena, false);
+    if (result == QGC_OK)
+        result = take_records(&recorders, from, &arena, out_done);
+    if (result == QGC_OK && *out_done) {
+        qgc_recorders_write(&recorders, module);
+        take_provenance(module, from, &arena);
+        module->form = QGC_FORM_CALIBRATED;
+    }
     qgc_arena_destroy(&arena);
     return result;
 }

@@ -30,6 +30,13 @@ typedef struct qgc_calibrate_options {
 QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
                                         const qgc_calibrate_options *options);
 
+/* Takes the statistics of |from|, a calibration of the same float graph, prepared by other rules:
+ * observers change no value, so |module|, of form prepared, is then what a calibration on the same
+ * data gives, to the byte. *out_done false: |from| lacks a record, or has one of another observer;
+ * |module| is as it was. Both are of one context. */
+QGC_API qgc_result qgc_module_reuse_stats(qgc_module *module, const qgc_module *from,
+                                          bool *out_done);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,21 +25,37 @@ static qgc_result prepare(invocation *call, qgc_module *module, const char *rule
     return qgc_pipeline_run(module, pipeline, &options);
 }
 
-qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rules,
-                           const char *data)
+static qgc_result calibrate(invocation *call, qgc_module *module, const char *data)
 {
     progress bar;
-    if (is_named(module, "calibrated"))
-        return QGC_OK;
-    if (is_named(module, "float"))
-        QGC_CHECK(prepare(call, module, rules));
+    qgc_engine *engine = NULL;
+    const char *kind = get_option(call, "--engine"), *cpu = get_option(call, "--cpu");
+    if (!kind || strcmp(kind, "ref") != 0)
+        QGC_CHECK(qgc_engine_create(module, cpu ? cpu : "native", &engine));
     progress_begin(call, &bar);
     qgc_calibrate_options options = {.func = get_option(call, "--func"),
+                                     .engine = engine,
                                      .progress = bar.is_wanted ? progress_show : NULL,
                                      .user = &bar};
     qgc_result result = qgc_module_calibrate(module, data, &options);
     progress_end(&bar);
+    qgc_engine_destroy(engine);
     return result;
+}
+
+qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rules,
+                           const char *data, const qgc_module *statistics)
+{
+    bool done = false;
+    if (is_named(module, "calibrated"))
+        return QGC_OK;
+    if (is_named(module, "float"))
+        QGC_CHECK(prepare(call, module, rules));
+    if (statistics)
+        QGC_CHECK(qgc_module_reuse_stats(module, statistics, &done));
+    if (statistics && !done && !has_option(call, "--quiet"))
+        fprintf(stderr, "calibrating again: these rules observe otherwise\n");
+    return done ? QGC_OK : calibrate(call, module, data);
 }
 
 /* ---- ranking ---- */
@@ -200,7 +216,7 @@ static qgc_result rank_and_write(invocation *call, qgc_module *module)
     const char *calibration = get_option(call, "--calibration");
     QGC_CHECK(read_sens_options(call, &options));
     QGC_CHECK(make_calibrated(call, module, get_option(call, "--rules"),
-                              calibration ? calibration : data));
+                              calibration ? calibration : data, NULL));
     QGC_CHECK(rank_values(call, module, &options, &report));
     ranking r = {&report, call->files[0], data, by ? by : "sqnr"};
     qgc_result result = write_files(call, &r);

@@ -6,9 +6,10 @@
 #include "output.h"
 
 /* Prepares a float graph by |rules| (NULL: preset int8) as qgc quantize does, and calibrates it on
- * |data|; a calibrated graph stays as it is. */
+ * |data|, unless |statistics|, a calibration of the same graph by other rules or NULL, has all that
+ * it needs; a calibrated graph stays as it is. */
 qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rules,
-                           const char *data);
+                           const char *data, const qgc_module *statistics);
 /* How many samples are run at a time and so on, from the command's options. */
 qgc_result read_sens_options(invocation *call, qgc_sens_options *out);
 /* With a progress bar; says on stderr how many trials there are at most. */

@@ -21,7 +21,8 @@ typedef struct tuner {
     double max_drop;  /* percent; infinity: not asked for */
     double min_sqnr;  /* dB; -infinity: not asked for */
     size_t floats_right;
-    const char **names; /* of values, the first to be raised first */
+    qgc_module *statistics; /* calibrated by the rules to begin with: serves all trials */
+    const char **names;     /* of values, the first to be raised first */
     size_t num_names, budget, tried;
     bool found;
     score best; /* the one with the fewest values raised that reaches the goal, else the nearest */
@@ -77,18 +78,23 @@ static qgc_result read_base(tuner *t)
 
 /* ---- trials ---- */
 
+static const char *calibration_data(const tuner *t)
+{
+    const char *calibration = get_option(t->call, "--calibration");
+    return calibration ? calibration : t->data;
+}
+
 /* The road of qgc quantize. */
 static qgc_result convert(tuner *t, qgc_module *module)
 {
     char pipeline[512];
     const char *method = get_option(t->call, "--method");
-    const char *calibration = get_option(t->call, "--calibration");
     qgc_pipeline_options options = {.verify_each = true};
     if (method && (!method[0] || strpbrk(method, ",{}= ") || strlen(method) > 400))
         return qgc_context_usage_error(
             t->call->context, "--method %s: expected a name without blanks, commas and braces",
             method);
-    QGC_CHECK(make_calibrated(t->call, module, t->trial_path, calibration ? calibration : t->data));
+    QGC_CHECK(make_calibrated(t->call, module, t->trial_path, calibration_data(t), t->statistics));
     snprintf(pipeline, sizeof pipeline, "convert%s%s%s,dce", method ? "{method=" : "",
              method ? method : "", method ? "}" : "");
     return qgc_pipeline_run(module, pipeline, &options);
@@ -284,10 +290,8 @@ static qgc_result rank_here(tuner *t, qgc_module *module)
 {
     qgc_sens_options options = {.func = NULL};
     qgc_sens_report report = {0};
-    const char *calibration = get_option(t->call, "--calibration");
     QGC_CHECK(read_sens_options(t->call, &options));
     options.budget = 0; /* the command's budget is about its own trials */
-    QGC_CHECK(make_calibrated(t->call, module, t->base_path, calibration ? calibration : t->data));
     QGC_CHECK(rank_values(t->call, module, &options, &report));
     qgc_result result = QGC_OK;
     for (size_t i = 0; i < report.num_rows && result == QGC_OK; i++)
@@ -300,10 +304,18 @@ static qgc_result rank_here(tuner *t, qgc_module *module)
 static qgc_result rank(tuner *t)
 {
     const char *table = get_option(t->call, "--table");
+    const char *data = calibration_data(t);
+    t->statistics = read_module(t->call, t->file);
+    if (!t->statistics)
+        return QGC_FAILED;
+    QGC_CHECK(make_calibrated(t->call, t->statistics, t->base_path, data, NULL));
     if (table)
         return read_table(t, table);
-    qgc_module *module = read_module(t->call, t->file);
-    qgc_result result = module ? rank_here(t, module) : QGC_FAILED;
+    qgc_module *module = read_module(t->call, t->file); /* is changed by the ranking */
+    qgc_result result =
+        module ? make_calibrated(t->call, module, t->base_path, data, t->statistics) : QGC_FAILED;
+    if (result == QGC_OK)
+        result = rank_here(t, module);
     qgc_module_destroy(module);
     return result;
 }
@@ -422,6 +434,7 @@ int run_tune(invocation *call)
     for (size_t i = 0; i < t.num_names; i++)
         free((char *)(uintptr_t)t.names[i]);
     free(t.names);
+    qgc_module_destroy(t.statistics);
     free(t.base);
     free(t.trial_path);
     if (result != QGC_OK)
