@@ -22,7 +22,7 @@ class Browser:
 
     def __init__(self, timeout=60):
         self.timeout = timeout
-        self.profile = tempfile.TemporaryDirectory(prefix="qgc-browser-")
+        self.profile = tempfile.TemporaryDirectory(prefix="qgc-browser-", ignore_cleanup_errors=True)
         to_chromium, self.write_end = os.pipe()
         self.read_end, from_chromium = os.pipe()
         for end in (to_chromium, from_chromium):

@@ -84,6 +84,19 @@ class Pages(unittest.TestCase):
                 wide = self.value("document.scrollingElement.scrollWidth - innerWidth")
                 self.assertLessEqual(wide, 0, f"{name} at {width} is {wide} pixels too wide")
 
+    def test_narrow_tables_fold_their_rows(self):
+        for name in PAGES:
+            for width, displays in ((420, "flex"), (1400, "table-row")):
+                self.open(name, width)
+                self.value("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+                wide = self.value("[...document.querySelectorAll('tbody')].map("
+                                  "(body) => body.scrollWidth - body.parentNode.parentNode.clientWidth)")
+                self.assertLessEqual(max(wide, default=0), 0, f"{name} at {width}: a table is too wide")
+                self.assertEqual(self.value("getComputedStyle(document.querySelector('tbody tr')).display"), displays)
+            self.open(name, 420)
+            labels = self.value("[...document.querySelectorAll('td.n')].map((cell) => cell.dataset.label)")
+            self.assertTrue(all(labels), name)
+
     def test_light_and_dark(self):
         for name in PAGES:
             colors = set()

@@ -116,7 +116,8 @@ static qgc_result measure_sensitivity(invocation *call, const report_source *sou
 
 /* ---- time ---- */
 
-/* Machine code has fixed shapes: one sample at a time. */
+/* Machine code has fixed shapes: one sample at a time. The first run compiles, and is not counted.
+ */
 static qgc_result time_module(invocation *call, qgc_module *module, const char *pipeline,
                               double *out)
 {
@@ -132,7 +133,12 @@ static qgc_result time_module(invocation *call, qgc_module *module, const char *
     QGC_CHECK(qgc_pipeline_run(module, pipeline, &passes));
     QGC_CHECK(qgc_engine_create(module, "native", &engine));
     options.engine = engine;
+    size_t limit = options.limit;
+    options.limit = 1;
     qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, &report);
+    options.limit = limit;
+    if (result == QGC_OK)
+        result = qgc_module_eval(module, get_option(call, "--data"), &options, &report);
     qgc_engine_destroy(engine);
     *out = result == QGC_OK && report.samples ? report.seconds / (double)report.samples : 0;
     return result;

@@ -37,6 +37,17 @@ static void put_top1(html *page, const quantize_report *r)
     html_tile(page, tone_above(after - before, -0.5, -2), "top-1 quantized", "%.2f %%", after);
 }
 
+static void put_speed(html *page, double before, double after)
+{
+    if (!(before > 0) || !(after > 0))
+        return;
+    if (after > before)
+        html_tile(page, HTML_BAD, "slower", "%.1f\xc3\x97", after / before);
+    else
+        html_tile(page, tone_above(before / after, 1.2, 1), "faster", "%.1f\xc3\x97",
+                  before / after);
+}
+
 static void put_tiles(html *page, const quantize_report *r)
 {
     double agree = percent((double)r->accuracy.agree, (double)r->accuracy.samples);
@@ -52,9 +63,7 @@ static void put_tiles(html *page, const quantize_report *r)
     if (r->after.constant_bytes)
         html_tile(page, HTML_PLAIN, "smaller weights", "%.1f\xc3\x97",
                   (double)r->before.constant_bytes / (double)r->after.constant_bytes);
-    if (r->seconds[1] > 0)
-        html_tile(page, tone_above(r->seconds[0] / r->seconds[1], 1.2, 1), "faster", "%.1f\xc3\x97",
-                  r->seconds[0] / r->seconds[1]);
+    put_speed(page, r->seconds[0], r->seconds[1]);
     html_tiles_end(page);
 }
 
@@ -69,13 +78,20 @@ static void put_pair(html *page, const char *title, double before, double after,
     html_bars_end(page);
 }
 
+static void put_sizes(html *page, double before, double after)
+{
+    bool is_large = before >= 1 << 20;
+    double unit = is_large ? 1 << 20 : 1 << 10;
+    put_pair(page, "Weights and other constants", before / unit, after / unit,
+             is_large ? "MiB" : "KiB");
+}
+
 static void put_summary(html *page, const quantize_report *r)
 {
     html_section(page, "summary", "Summary");
     put_tiles(page, r);
     html_write(page, "<div class=columns>");
-    put_pair(page, "Weights and other constants", (double)r->before.constant_bytes / 1024,
-             (double)r->after.constant_bytes / 1024, "KiB");
+    put_sizes(page, (double)r->before.constant_bytes, (double)r->after.constant_bytes);
     put_pair(page, "Time of one sample, one by one", 1e3 * r->seconds[0], 1e3 * r->seconds[1],
              "ms");
     html_write(page, "</div>");

@@ -42,6 +42,15 @@
     body.append(...rows.map((entry) => entry.row));
   };
 
+  // ---- narrow windows: a row is a paragraph, in which numbers and plots say what they are ----
+  for (const table of all("table")) {
+    const names = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+    for (const row of table.tBodies[0].rows)
+      [...row.cells].forEach((cell, i) => {
+        if (cell.classList.contains("n") || cell.querySelector("svg, .share")) cell.dataset.label = names[i];
+      });
+  }
+
   // ---- search: hides rows of tables that do not match, opens what is folded, goes from hit to hit ----
   const input = document.querySelector("#search input");
   const output = document.querySelector("#search output");
