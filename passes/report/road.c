@@ -175,7 +175,20 @@ static qgc_result annotate(qgc_explain *e)
     char *rest = qgc_arena_strdup(&e->arena, qgc_str_from(QGC_PIPELINE_FLOAT)), *pass;
     while ((pass = strsep(&rest, ",")))
         QGC_TRY(run_pass(e, pass));
-    return run_pass(e, pass_text(e, "annotate", "rules", e->options.rules));
+    const char *rules =
+        e->options.rules; /* as quantize does: they say what is annotated, or the target */
+    return run_pass(
+        e, pass_text(e, "annotate", rules ? "rules" : "target", rules ? rules : e->options.target));
+}
+
+/* Rules may say which target takes what. */
+static qgc_result partition(qgc_explain *e)
+{
+    const char *target = e->options.target ? e->options.target : "cpu";
+    return run_pass(e, e->options.rules
+                           ? qgc_arena_printf(&e->arena, "partition{target=%s,rules=%s}", target,
+                                              e->options.rules)
+                           : pass_text(e, "partition", "target", target));
 }
 
 static qgc_result convert(qgc_explain *e)
@@ -212,7 +225,7 @@ static qgc_result ask_again(qgc_explain *e)
     qgc_module *end = e->end;
     e->end = qgc_module_copy(end);
     drop_regions(e->end);
-    qgc_result result = run_pass(e, pass_text(e, "partition", "target", e->options.target));
+    qgc_result result = partition(e);
     qgc_module_destroy(e->end);
     e->end = end;
     find_all(e, "");
@@ -238,5 +251,5 @@ qgc_result qgc_explain_walk(qgc_explain *e)
         forecast(e);
     if (e->end->form != QGC_FORM_QUANTIZED)
         QGC_TRY(convert(e));
-    return run_pass(e, pass_text(e, "partition", "target", e->options.target));
+    return partition(e);
 }

@@ -128,6 +128,15 @@ def refused():
     yield "refused", model(graph([node("Frobnicate", ["x"], ["t"], "first", domain="com.acme"),
                                   node("Relu", ["t"], ["u"]), node("Frob", ["u"], ["v"], "second"),
                                   node("Loop", ["v"], ["y"], "third")], [X], [Y]), domains=["com.acme"])
+    spectra = [node("DFT", ["s", "far"], ["a"]), node("DFT", ["n"], ["b"]), node("STFT", ["s", "zero", "", "far"], ["c"]),
+               node("STFT", ["s", "step", "", "far"], ["d"]), node("MelWeightMatrix", ["bins", "bins", "bins", "low", "high"], ["e"]),
+               node("MelWeightMatrix", ["far", "far", "far", "low", "low"], ["f"]), node("Det", ["m"], ["g"]),
+               node("MaxUnpool", ["m", "i"], ["h"])]
+    yield "refused_signal", model(graph(
+        spectra, [value("s", [1, 40, 1]), value("n", [1, "N", 1]), value("step", [], INT64), value("m", [2, 4, 4]),
+                  value("i", [2, 4, 4], INT64)], [value(name, [None]) for name in "abcdefgh"],
+        [tensor("far", [], [1 << 30], INT64), tensor("zero", [], [0], INT64), tensor("bins", [], [16], INT64),
+         tensor("low", [], [0.0]), tensor("high", [], [40.0])]), opset=17)
     yield "opset_too_new", one(node("Relu", ["x"], ["y"]), opset=99)
     yield "op_too_new", one(node("Mish", ["x"], ["y"]), opset=12)
     yield "no_opset", number(1, 7) + piece(7, graph([node("Relu", ["x"], ["y"])], [X], [Y]))
