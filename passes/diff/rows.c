@@ -49,6 +49,8 @@ static void put_elements(qgc_text *out, const qgc_tensor *t, size_t count)
     qgc_tensor_print(&text, &first);
     if (text.data[text.size - 1] == ']')
         text.size--;
+    if (text.data[0] != '[') /* elements of the same bits are printed as one */
+        qgc_text_putc(out, '[');
     qgc_text_put(out, qgc_text_str(&text));
     qgc_text_printf(out, ", ... %zu numbers]", count);
 }

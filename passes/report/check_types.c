@@ -10,6 +10,7 @@
 #include "runtime/tensor.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static bool is_integer(const qgc_value *value)
 {
@@ -219,22 +220,48 @@ static double magnitude(const qgc_tensor *t, size_t i)
     }
 }
 
-/* Greatest and least of the channels' greatest magnitudes; channels of zeros aside. */
-static double unevenness(const qgc_tensor *t, uint32_t axis)
+/* The channels' greatest magnitudes. */
+typedef struct peaks {
+    size_t num, greatest; /* index of the greatest */
+    double least, median; /* channels of zeros aside */
+    double *of;
+} peaks;
+
+static int compare_doubles(const void *a, const void *b)
 {
-    size_t inner = 1, num = (size_t)t->shape[axis], count = qgc_tensor_count(t);
-    double least = INFINITY, most = 0;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Least and median of those that are not 0. */
+static void rank_peaks(peaks *p, qgc_arena *arena)
+{
+    double *sorted = QGC_NEW_ARRAY(arena, double, p->num);
+    size_t num = 0;
+    for (size_t i = 0; i < p->num; i++) {
+        if (p->of[i] > 0)
+            sorted[num++] = p->of[i];
+        if (p->of[i] > p->of[p->greatest])
+            p->greatest = i;
+    }
+    qsort(sorted, num, sizeof *sorted, compare_doubles);
+    p->least = num ? sorted[0] : 0;
+    p->median = num ? sorted[(num - 1) / 2] : 0;
+}
+
+static peaks find_peaks(const qgc_tensor *t, uint32_t axis, qgc_arena *arena)
+{
+    size_t inner = 1, count = qgc_tensor_count(t);
+    peaks p = {.num = (size_t)t->shape[axis]};
+    p.of = QGC_NEW_ARRAY(arena, double, p.num + 1);
     for (uint32_t i = axis + 1; i < t->rank; i++)
         inner *= (size_t)t->shape[i];
-    for (size_t channel = 0; channel < num; channel++) {
-        double peak = 0;
-        for (size_t i = 0; i < count; i++)
-            if (i / inner % num == channel)
-                peak = fmax(peak, magnitude(t, i));
-        most = fmax(most, peak);
-        least = peak > 0 ? fmin(least, peak) : least;
+    for (size_t i = 0; i < count; i++) {
+        size_t channel = i / inner % p.num;
+        p.of[channel] = fmax(p.of[channel], magnitude(t, i));
     }
-    return most > 0 ? most / least : 1;
+    rank_peaks(&p, arena);
+    return p;
 }
 
 /* The data of a weight with one scale, or NULL. */
@@ -246,6 +273,24 @@ static const qgc_tensor *tensor_wise(const qgc_value *value)
     if (!source || !source->constant || source->constant->rank < 2 || qgc_node_attr(def, "axis"))
         return NULL;
     return source->constant;
+}
+
+static void report_uneven(qgc_checker *c, const qgc_node *node, const qgc_value *weight, peaks p)
+{
+    enum { UNEVEN = 16 };
+    double greatest = p.num ? p.of[p.greatest] : 0;
+    const char *name = qgc_bare_value(weight)->name->data, *outlier = "";
+    if (!(greatest > UNEVEN * p.least))
+        return;
+    if (greatest > UNEVEN * p.median)
+        outlier = qgc_arena_printf(c->arena, ", channel %zu is %.3g times the median one",
+                                   p.greatest, greatest / p.median);
+    if (greatest > 1000 * p.least)
+        qgc_find(c, node, "%%%s has one scale, its channels differ more than 1000 times%s", name,
+                 outlier);
+    else
+        qgc_find(c, node, "%%%s has one scale, its channels differ %.3g times%s", name,
+                 greatest / p.least, outlier);
 }
 
 void qgc_check_uneven(qgc_checker *c)
@@ -262,9 +307,6 @@ void qgc_check_uneven(qgc_checker *c)
                 axis += t && axis < 0 ? (int64_t)t->rank : 0;
                 if (!t || axis < 0 || axis >= t->rank)
                     continue;
-                double quotient = unevenness(t, (uint32_t)axis);
-                if (quotient > 16)
-                    qgc_find(c, node, "%%%s has one scale, its channels differ %.3g times",
-                             qgc_bare_value(value)->name->data, quotient);
+                report_uneven(c, node, value, find_peaks(t, (uint32_t)axis, c->arena));
             }
 }

@@ -33,6 +33,26 @@ func @dead(%y: f32[N,4]) -> (f32[N,4]) {
   return %z
 }
 """
+# Most of it stays as it is: a run of equal rows.
+STUBS = """func @main(%x: f32[N,4]) -> (f32[N,4]) {
+  %w = const 0.5 : f32[4,4]
+  %a = cos %x
+  %b = sin %a
+  %c = cos %b
+  %d = sin %c
+  %e = cos %d
+  %f = sin %e
+  %g = cos %f
+  %i = sin %g
+  %j = cos %i
+  %k = sin %j
+  %l = cos %k
+  %q = quant_stub %l
+  %h = linear %q, %w
+  %out = dequant_stub %h
+  return %out
+}
+"""
 IS_VISIBLE = "document.querySelector('%s').checkVisibility({contentVisibilityAuto: false})"
 
 
@@ -209,6 +229,24 @@ class Pages(unittest.TestCase):
         self.browser.click("tbody a")
         self.browser.wait(f"document.querySelector('{row}').getBoundingClientRect().top < innerHeight")
         self.assertTrue(self.value(IS_VISIBLE % row))
+
+    # ---- the report ----
+
+    def test_the_report_is_searched_and_its_runs_expand(self):
+        (self.directory / "stubs.qir").write_text(STUBS, encoding="utf-8")
+        run("quantize", f"{self.directory}/stubs.qir", "--data", "docs/examples/samples.npy", "-o",
+            f"{self.directory}/stubs.q.qir", "--report", f"{self.directory}/stubs.html")
+        self.open("stubs")
+        row = self.closed_row()
+        run_of_row = f"document.querySelector('#{row}').closest('details')"
+        self.value(f"{run_of_row}.id = 'run'")
+        self.assertFalse(self.value(IS_VISIBLE % f"#{row}"))
+        self.browser.click("#run > summary")
+        self.assertTrue(self.value(IS_VISIBLE % f"#{row}"))
+        self.assertRegex(self.search("%h"), r"1 / [2-9]")
+        self.assertTrue(self.value(IS_VISIBLE % ".hit"))
+        names = "[...document.querySelectorAll('#values tbody tr:not(.hidden) .v')].map((name) => name.textContent)"
+        self.assertEqual(self.value(names), ["@main.%h"])
 
     # ---- findings ----
 
