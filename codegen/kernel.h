@@ -409,6 +409,7 @@ typedef struct qgc_chain_kernel {
     qgc_pixels in, out;          /* in: first taps of the outputs, perhaps out of bounds */
     int64_t tap_row, tap_column; /* bytes, from tap to tap */
     bool is_depthwise;
+    bool pixels_first; /* all blocks of channels of a unit, then the next unit; else the reverse */
     bool has_bias;
     bool w_is_input;       /* [channel][output], the second input; else a constant, of each block
                               [tap][channel][output, padded to whole vectors] */

@@ -49,7 +49,7 @@ static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
     for (int64_t vectors = MOST_VECTORS; vectors > 0; vectors--)
         for (int64_t pixels = MOST_PIXELS; pixels > 0 && vectors <= all; pixels--) {
             if (pixels * vectors + vectors + 1 > registers ||
-                pixels * vectors > (vectors > 1 ? registers : registers / 2))
+                pixels * vectors > (vectors > 1 ? registers : registers / 2 - 1))
                 continue;
             int64_t tiles = (k->out_w + pixels - 1) / pixels, small = k->out_w / tiles;
             int64_t large = k->out_w - small * tiles;
@@ -134,6 +134,22 @@ static void place_epilogue(qgc_chain *c)
     memcpy(k->operands, c->group->pixels, qgc_chain_num_operands(c) * sizeof *k->operands);
 }
 
+/* The same of pixels. Where all weights stay in the L2 cache and the result does not, units are
+ * short and go to its end one after the other: memory is then read and written in order. */
+static int64_t split_pixels(qgc_chain *c, int64_t pixels)
+{
+    enum { SHORTEST = 20, LONGEST = 64, WEIGHTS = 320 << 10, RESULT = 1 << 20 };
+    qgc_chain_kernel *k = c->k;
+    int64_t channels = qgc_chain_padded(c->p, k->out_c) * (int64_t)sizeof(float);
+    if (channels * k->channels <= WEIGHTS && channels * pixels > RESULT)
+        for (int64_t size = LONGEST; size >= SHORTEST; size--)
+            if (pixels % size == 0) {
+                k->pixels_first = true;
+                return pixels / size;
+            }
+    return split_rows(c->p, 1, pixels);
+}
+
 /* Columns and rows that need not be told apart become one long row. */
 static void flatten(qgc_chain *c)
 {
@@ -150,7 +166,7 @@ static void flatten(qgc_chain *c)
     if (!is_flat)
         return;
     k->images = 1;
-    k->out_h = split_rows(c->p, 1, pixels);
+    k->out_h = split_pixels(c, pixels);
     k->out_w = pixels / k->out_h;
     k->first_columns = k->end_columns = NULL;
     k->in.row = k->out_w * k->in.pixel;

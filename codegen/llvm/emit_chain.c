@@ -18,6 +18,8 @@ typedef struct chain {
     uint32_t lanes, vectors;          /* of the block */
     int64_t num;                      /* its channels */
     int64_t w_row;                    /* bytes, from channel to channel of its weights */
+    LLVMValueRef unit;
+    LLVMValueRef next; /* what a tile prefetches; or NULL */
 } chain;
 
 typedef struct tile {
@@ -64,7 +66,58 @@ static uint32_t pixels_ahead(const chain *c, const tile *t)
 {
     uint32_t used = t->pixels * c->vectors + c->vectors, all = c->e->level->registers;
     uint32_t left = all > used ? all - used : 1;
+    if (c->vectors == 1) /* the sum may go into what was read */
+        left = (left + 1) / 2;
     return c->k->is_depthwise ? (left + c->vectors - 1) / c->vectors : left;
+}
+
+/* Into the second level of the cache. */
+static void emit_prefetch(qgc_emitter *e, LLVMValueRef at)
+{
+    enum { READ, L2 = 2, DATA = 1 };
+    LLVMValueRef args[] = {at, qgc_emit_i32(e, READ), qgc_emit_i32(e, L2), qgc_emit_i32(e, DATA)};
+    qgc_emit_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
+}
+
+/* A tile goes through its share of the next block's weights 2^|shift| times slower than through its
+ * own. */
+static uint32_t next_shift(const chain *c)
+{
+    const qgc_chain_kernel *k = c->k;
+    int64_t tiles = k->images * k->out_h * ((k->out_w + k->tile_pixels - 1) / k->tile_pixels);
+    uint32_t shift = 0;
+    while (tiles >> (shift + 1))
+        shift++;
+    return shift;
+}
+
+/* Where few pixels meet each weight, the next block's have to come while this one's are in use.
+ * Each tile asks for a share of them: this is where it begins. */
+static LLVMValueRef next_weights(const chain *c, uint32_t pixels, LLVMValueRef x)
+{
+    enum { FEW = 128 };
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    int64_t block = k->kernel_h * k->kernel_w * k->channels * c->vectors * c->lanes * 4;
+    if (k->w_is_input || k->is_depthwise || k->images * k->out_h * k->out_w > FEW)
+        return NULL;
+    int64_t tiles = (k->out_w + k->tile_pixels - 1) / k->tile_pixels;
+    LLVMValueRef tile = LLVMBuildUDiv(e->builder, x, qgc_emit_i64(e, pixels), "");
+    tile = LLVMBuildAdd(e->builder, tile, qgc_emit_mul_const(e, c->unit, tiles), "");
+    tile = qgc_emit_mul_const(e, tile, block >> next_shift(c));
+    return qgc_emit_at(e, qgc_emit_at_const(e, c->w, block), tile);
+}
+
+/* At the weights |w| of a tile. */
+static void prefetch_next(const chain *c, LLVMValueRef w)
+{
+    qgc_emitter *e = c->e;
+    if (!c->next)
+        return;
+    LLVMValueRef done = LLVMBuildSub(e->builder, LLVMBuildPtrToInt(e->builder, w, e->i64, ""),
+                                     LLVMBuildPtrToInt(e->builder, c->w, e->i64, ""), "");
+    done = LLVMBuildLShr(e->builder, done, qgc_emit_i64(e, next_shift(c)), "");
+    emit_prefetch(e, qgc_emit_at(e, c->next, done));
 }
 
 /* One channel of one tap, of some pixels. */
@@ -98,6 +151,8 @@ static void emit_straight(chain *c, const tile *t, const columns *s, LLVMValueRe
 {
     for (int64_t i = 0; i < num; i++) {
         qgc_emit_pin(c->e, acc + (size_t)s->from * c->vectors, (s->to - s->from) * c->vectors);
+        if (i % 2 == 0)
+            prefetch_next(c, qgc_emit_at_const(c->e, w, c->w_row * i));
         emit_channel(c, t, s, qgc_emit_at_const(c->e, in, 4 * i),
                      qgc_emit_at_const(c->e, w, c->w_row * i), acc);
     }
@@ -276,6 +331,7 @@ static void emit_tile(chain *c, tile *t, LLVMValueRef x)
             acc[p * c->vectors + v] = start;
     }
     t->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, x, c->k->in.pixel));
+    c->next = next_weights(c, t->pixels, x);
     emit_window(c, t, acc);
     for (uint32_t i = 0; i < t->pixels * c->vectors; i++)
         emit_result(c, acc[i], x, i / c->vectors, i % c->vectors);
@@ -437,6 +493,7 @@ static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValue
         c.bias = qgc_emit_at(e, base->bias, qgc_emit_mul_const(e, channel, 4));
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, args->begin, args->end, 1);
+    c.unit = loop.index;
     enter_row(&c, base, channel, loop.index);
     emit_row(&c);
     qgc_loop_end(e, &loop);
@@ -505,12 +562,27 @@ static void read_arguments(chain *c, const qgc_kernel_args *args)
     }
 }
 
+/* All blocks of a unit, then the next unit. */
+static void emit_units(const chain *c, const qgc_kernel_args *args)
+{
+    qgc_kernel_args one = *args;
+    qgc_loop loop = {0};
+    qgc_loop_begin(c->e, &loop, args->begin, args->end, 1);
+    one.begin = loop.index;
+    one.end = LLVMBuildAdd(c->e->builder, loop.index, qgc_emit_i64(c->e, 1), "");
+    emit_groups(c, &one);
+    qgc_loop_end(c->e, &loop);
+}
+
 void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
 {
     const qgc_chain_kernel *k = (const qgc_chain_kernel *)kernel;
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     chain c = {.e = e, .k = k, .lanes = e->level->lanes};
     read_arguments(&c, &args);
-    emit_groups(&c, &args);
+    if (k->pixels_first)
+        emit_units(&c, &args);
+    else
+        emit_groups(&c, &args);
     LLVMBuildRetVoid(e->builder);
 }

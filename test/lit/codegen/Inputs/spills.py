@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-STORE = re.compile(r"^\s+v?mov\w+\s+%([xyz])mm\d+, -?\w*\(%r[sb]p\)", re.M)
+STORE = re.compile(r"^\s+v?mov\w+\s+%([xyz])mm\d+, -?\w*\(%r([sb])p\)", re.M)
+FRAME = re.compile(r"^\s+movq\s+%rsp, %rbp$", re.M)
 LANES = {"x86-64": 4, "x86-64-v3": 8, "x86-64-v3-vnni": 8, "x86-64-v4": 16, "x86-64-v4-vnni": 16}
 WIDTH = {4: "x", 8: "y", 16: "z"}
 
@@ -84,7 +85,8 @@ def count(level, path, makes):
     found = {}
     for function in re.split(r"^(?=[^.\s]\S*:\s*(?:#.*)?$)", assembly, flags=re.M):
         text = "".join(loops(function)) if makes is float_graphs else function
-        num = sum(m.group(1) == WIDTH[lanes] for m in STORE.finditer(text))
+        frames = "sb" if FRAME.search(function) else "s"  # else rbp is a register as others are
+        num = sum(m.group(1) == WIDTH[lanes] and m.group(2) in frames for m in STORE.finditer(text))
         if num:
             found[function.split(":")[0]] = num
     return found
