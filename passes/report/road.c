@@ -117,16 +117,13 @@ static const char *pass_text(qgc_explain *e, const char *pass, const char *optio
 
 /* ---- statistics that are not there yet ---- */
 
-/* [0, 1 + a little more for each]: different scales, and a zero point at the end of the range. */
+/* [0, 1 + a little more for each]: different scales, and a zero point at the end of the range. A
+ * histogram serves all observers of a value, of which there may be several. */
 static void add_record(qgc_explain *e, const qgc_node *observer, uint32_t index)
 {
-    static const qgc_observer observers[] = {[QGC_OBSERVE_NONE] = QGC_OBSERVER_MINMAX,
-                                             [QGC_OBSERVE_MINMAX] = QGC_OBSERVER_MINMAX,
-                                             [QGC_OBSERVE_AVG] = QGC_OBSERVER_MOVING_AVERAGE,
-                                             [QGC_OBSERVE_HIST] = QGC_OBSERVER_HISTOGRAM};
     const float seen[] = {0, 1.0f + (float)(index % 512) / 1024.0f};
     qgc_stats stats;
-    qgc_stats_init(&stats, observers[qgc_observer_spec(observer)->observer], &e->end->arena);
+    qgc_stats_init(&stats, QGC_OBSERVER_HISTOGRAM, &e->end->arena);
     qgc_stats_update(&stats, seen, 2);
     qgc_record record = {.func = observer->func->name,
                          .value = qgc_observed_value(observer)->name,
