@@ -176,7 +176,11 @@ static qgc_result check_stats(table *t, const char *path, const qgc_check_option
     qgc_data_pass pass = {.recorders = &t->recorders,
                           .func = o->func,
                           .path = path,
-                          .feed = {.batch = o->batch, .limit = o->limit},
+                          .feed = {.batch = o->batch,
+                                   .limit = o->limit,
+                                   .shard = o->shard,
+                                   .num_shards = o->num_shards},
+                          .engine = o->engine,
                           .progress = o->progress,
                           .user = o->user};
     QGC_TRY(qgc_data_pass_run(&pass));

@@ -198,7 +198,10 @@ static qgc_result open_labels(evaluator *e)
 static qgc_result evaluate(evaluator *e, const char *path)
 {
     const char *name = e->options->func ? e->options->func : "main";
-    qgc_feed_options feed = {.batch = e->options->batch, .limit = e->options->limit};
+    qgc_feed_options feed = {.batch = e->options->batch,
+                             .limit = e->options->limit,
+                             .shard = e->options->shard,
+                             .num_shards = e->options->num_shards};
     QGC_TRY(find_func(e->module, name, &e->func));
     if (e->options->reference)
         QGC_TRY(find_func(e->options->reference, name, &e->reference));

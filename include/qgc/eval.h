@@ -15,6 +15,7 @@ typedef struct qgc_eval_options {
     const qgc_engine *engine; /* for the graph that is judged; NULL: the reference interpreter */
     const qgc_engine *reference_engine; /* for |reference|, likewise */
     size_t batch, limit;                /* as for calibration */
+    size_t shard, num_shards;           /* likewise */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_eval_options;

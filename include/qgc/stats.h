@@ -2,7 +2,7 @@
 #ifndef QGC_STATS_H
 #define QGC_STATS_H
 
-#include "qgc/module.h"
+#include "qgc/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,11 +17,13 @@ QGC_API qgc_result qgc_module_merge_stats(qgc_module *into, qgc_module *const *o
 QGC_API qgc_result qgc_module_print_stats(qgc_module *module, const char *method, FILE *out);
 
 typedef struct qgc_check_options {
-    const char *func;    /* NULL: "main" */
-    const char *method;  /* as of convert */
-    size_t batch, limit; /* as for calibration */
-    double max_clipped;  /* share, 0 to 1: warn of values that are clipped more */
-    bool same_data;      /* refuse data that the statistics were not made with */
+    const char *func;         /* NULL: "main" */
+    const char *method;       /* as of convert */
+    size_t batch, limit;      /* as for calibration */
+    size_t shard, num_shards; /* likewise */
+    const qgc_engine *engine; /* of the module; NULL: the reference interpreter, slower */
+    double max_clipped;       /* share, 0 to 1: warn of values that are clipped more */
+    bool same_data;           /* refuse data that the statistics were not made with */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_check_options;

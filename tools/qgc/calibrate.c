@@ -22,17 +22,16 @@ qgc_result read_size(invocation *call, const char *option, size_t *out)
     return QGC_OK;
 }
 
-/* "0/4": the first of four parts. */
-static qgc_result read_shard(invocation *call, qgc_calibrate_options *options)
+qgc_result read_shard(invocation *call, size_t *out_shard, size_t *out_num)
 {
     const char *text = get_option(call, "--shard");
     char *slash, *end = NULL;
     if (!text)
         return QGC_OK;
-    options->shard = strtoul(text, &slash, 10);
+    *out_shard = strtoul(text, &slash, 10);
     if (text[0] >= '0' && text[0] <= '9' && *slash == '/' && slash[1] >= '0' && slash[1] <= '9')
-        options->num_shards = strtoul(slash + 1, &end, 10);
-    if (end && !*end && options->shard < options->num_shards)
+        *out_num = strtoul(slash + 1, &end, 10);
+    if (end && !*end && *out_shard < *out_num)
         return QGC_OK;
     return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
 }
@@ -78,7 +77,7 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
     if (read_size(call, "--batch", &options.batch) != QGC_OK ||
         read_size(call, "--limit", &options.limit) != QGC_OK ||
         read_size(call, "--checkpoint", &options.checkpoint_batches) != QGC_OK ||
-        read_shard(call, &options) != QGC_OK)
+        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
         return QGC_FAILED;
     qgc_engine *engine;
     if (create_engine(call, module, &engine) != QGC_OK)
@@ -88,6 +87,14 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
     progress_end(&bar);
     destroy_engine(call, engine);
     return result;
+}
+
+qgc_result remove_state(invocation *call)
+{
+    const char *state = get_option(call, "--resume");
+    if (state && fflush(stdout) == 0) /* else the output may not have arrived */
+        remove(state);
+    return QGC_OK;
 }
 
 int run_calibrate(invocation *call)
@@ -110,8 +117,7 @@ int run_calibrate(invocation *call)
     qgc_module_destroy(module);
     if (result != QGC_OK)
         return fail(call);
-    if (state && fflush(stdout) == 0) /* what it is for is written */
-        remove(state);
+    remove_state(call);
     flush_diagnostics(call);
     return EXIT_DONE;
 }

@@ -20,7 +20,12 @@ void progress_end(progress *bar);
 /* A number of at least 1; |out| stays where the option is not given. */
 qgc_result read_size(invocation *call, const char *option, size_t *out);
 
-/* With the options --func, --batch, --limit, --shard. */
+/* --shard: "0/4" is the first of four parts; both stay where it is not given. */
+qgc_result read_shard(invocation *call, size_t *out_shard, size_t *out_num);
+
+/* With the options --func, --batch, --limit, --shard, --resume, --checkpoint. */
 qgc_result calibrate_module(invocation *call, qgc_module *module, const char *data);
+/* The file of --resume, once what it is for is written. */
+qgc_result remove_state(invocation *call);
 
 #endif

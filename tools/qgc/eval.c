@@ -70,7 +70,8 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
                                 .progress = bar.is_wanted ? progress_show : NULL,
                                 .user = &bar};
     if (read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK)
+        read_size(call, "--limit", &options.limit) != QGC_OK ||
+        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
         return QGC_FAILED;
     qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, out);
     progress_end(&bar);

@@ -35,25 +35,43 @@ static qgc_result pass_option(invocation *call, const char *option, const char *
 
 static qgc_result run_formatted(qgc_module *module, const char *format, const char *argument)
 {
-    char pipeline[8192];
+    char pipeline[3 * 4096];
     const char *gap = strstr(format, "%s");
     snprintf(pipeline, sizeof pipeline, "%.*s%s%s", (int)(gap - format), format, argument, gap + 2);
     return run_passes(module, pipeline);
 }
 
-/* Rules say what is annotated; else a target may have a table. "{a=X,changelog=Y}" or less. */
+/* A ranking is no quantizer: it says which values are worth more bits, and a rule says how many. */
+static qgc_result check_table(invocation *call)
+{
+    const char *table = get_option(call, "--table");
+    if (!table || !has_ending(table, ".sens"))
+        return QGC_OK;
+    return qgc_context_usage_error(call->context,
+                                   "--table %s: a ranking of values belongs to a rules file, for "
+                                   "instance with a row: table \"%s\" top 8 => i16",
+                                   table, table);
+}
+
+/* Rules or a table say what is annotated; else a target may have a table. "{a=X,b=Y}", less, or
+ * "". */
 static qgc_result annotate_option(invocation *call, char *out, size_t size)
 {
-    bool has_rules = get_option(call, "--rules") != NULL;
-    char log[2048];
-    if (pass_option(call, has_rules ? "--rules" : "--target", has_rules ? "rules" : "target", out,
-                    size / 2) != QGC_OK ||
-        pass_option(call, "--changelog", "changelog", log, sizeof log) != QGC_OK)
-        return QGC_FAILED;
-    size_t used = out[0] ? strlen(out) - 1 : 0; /* its closing brace goes */
-    if (log[0])
-        snprintf(out + used, size - used, "%s%s", used ? "," : "{", log + 1);
-    return QGC_OK;
+    static const char *const names[] = {"rules", "table", "target", "changelog"};
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char option[32], one[2048];
+        snprintf(option, sizeof option, "--%s", names[i]);
+        if (strcmp(names[i], "target") == 0 && has_option(call, "--rules"))
+            continue;
+        QGC_CHECK(pass_option(call, option, names[i], one, sizeof one));
+        if (!one[0])
+            continue;
+        used -= used ? 1 : 0; /* the closing brace goes */
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "{", one + 1);
+    }
+    return check_table(call);
 }
 
 static qgc_result lower(invocation *call, qgc_module *module)
@@ -86,7 +104,7 @@ static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
 /* |calibrated|: where the graph with its statistics goes, or NULL. */
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
-    char annotate[4096], method[256];
+    char annotate[4 * 2048], method[256];
     const char *data = get_option(call, "--data");
     QGC_CHECK(refuse_quantized(call, module));
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
@@ -100,13 +118,15 @@ static qgc_result quantize(invocation *call, qgc_module *module, const char *cal
     return lower(call, module);
 }
 
-/* The report reads the quantized graph again. */
-static qgc_result check_report(invocation *call)
+/* What contradicts what. The report reads the quantized graph again. */
+static qgc_result check_usage(invocation *call)
 {
     const char *output = get_option(call, "-o");
     bool reports = has_option(call, "--report");
     if (reports && (!output || strcmp(output, "-") == 0))
         return qgc_context_usage_error(call->context, "--report needs -o FILE");
+    if (has_option(call, "--checkpoint") && !has_option(call, "--resume"))
+        return qgc_context_usage_error(call->context, "--checkpoint needs --resume");
     if (has_option(call, "--labels") && !reports)
         return qgc_context_usage_error(call->context, "--labels is for --report");
     return QGC_OK;
@@ -144,11 +164,12 @@ static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_l
 {
     if (!get_option(call, "--data"))
         return qgc_context_usage_error(call->context, "qgc quantize needs --data");
-    if (check_report(call) != QGC_OK)
+    if (check_usage(call) != QGC_OK)
         return QGC_FAILED;
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
-    return has_option(call, "--report") ? quantize_with_report(call, source)
-                                        : quantize_to(call, &source);
+    QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
+                                           : quantize_to(call, &source));
+    return remove_state(call);
 }
 
 int run_quantize(invocation *call)

@@ -80,11 +80,17 @@ static int check(invocation *call, qgc_module *module)
         qgc_context_usage_error(call->context, "qgc stats check needs --data");
     if (!data || read_limit(call, &limit) != QGC_OK ||
         read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK)
+        read_size(call, "--limit", &options.limit) != QGC_OK ||
+        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
         return fail(call);
     options.max_clipped = limit / 100;
+    qgc_engine *engine;
+    if (create_engine(call, module, &engine) != QGC_OK)
+        return fail(call);
+    options.engine = engine;
     qgc_result result = qgc_module_check_stats(module, data, &options, stdout, &clipped);
     progress_end(&bar);
+    destroy_engine(call, engine);
     if (result != QGC_OK)
         return fail(call);
     flush_diagnostics(call);
@@ -101,7 +107,9 @@ static const struct action {
 } actions[] = {
     {"merge", " -o ", NULL},
     {"print", " --method ", print},
-    {"check", " --data --max-clipped --same-data --method --batch --limit --func --no-progress ",
+    {"check",
+     " --data --max-clipped --same-data --method --batch --limit --shard --func --engine --cpu "
+     "--threads --cache --no-cache --print-plan --no-progress ",
      check},
 };
 
