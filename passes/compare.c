@@ -84,10 +84,9 @@ static const float *read_values(comparison *c, const qgc_tensor *t, const qgc_va
     float *out = QGC_NEW_ARRAY(&c->batch, float, num ? num : 1);
     const qgc_value_key *reading = key->has_params ? key : other;
     bool is_code = key->is_integer && reading->has_params && !reading->params.per_channel;
-    if (key->is_integer && key->has_params && key->params.per_channel) {
-        qgc_read_channels(t, &key->params, out);
+    if (key->is_integer && key->has_params && key->params.per_channel &&
+        qgc_read_channels(t, &key->params, out))
         return out;
-    }
     for (size_t i = 0; i < num; i++) {
         if (!is_code)
             out[i] = (float)qgc_get_f64(t, i);
@@ -144,11 +143,11 @@ static void compare_tensors(comparison *c, pair *p, qgc_row *row, const qgc_tens
     row->shape_differs |= !same_shape(a, b);
     if (!row->shape_differs) {
         if (p->fits_a)
-            qgc_fit_scales(a, read_values(c, b, &row->key_b, &row->key_a), p->axis, &c->arena,
-                           &row->key_a);
+            qgc_fit_scales(a, read_values(c, b, &row->key_b, &row->key_a), &row->key_b, p->axis,
+                           &c->arena, &row->key_a);
         if (p->fits_b)
-            qgc_fit_scales(b, read_values(c, a, &row->key_a, &row->key_b), p->axis, &c->arena,
-                           &row->key_b);
+            qgc_fit_scales(b, read_values(c, a, &row->key_a, &row->key_b), &row->key_a, p->axis,
+                           &c->arena, &row->key_b);
         data.a = read_values(c, a, &row->key_a, &row->key_b);
         data.b = read_values(c, b, &row->key_b, &row->key_a);
         if (computed && same_shape(computed, a))

@@ -17,8 +17,9 @@ uint32_t qgc_weight_axis(const qgc_value *value, const qgc_value_key *key)
         uint32_t slot = (uint32_t)(use - user->operands);
         const qgc_operand_spec *row =
             &qgc_node_op(user)->operands[qgc_node_operand_row(user, slot)];
-        if (row->quant == QGC_Q_WEIGHT)
-            return (uint32_t)(row->channel_axis + (row->channel_axis < 0 ? value->type->rank : 0));
+        int64_t axis = row->channel_axis + (row->channel_axis < 0 ? (int64_t)value->type->rank : 0);
+        if (row->quant == QGC_Q_WEIGHT && axis >= 0 && axis < value->type->rank)
+            return (uint32_t)axis;
     }
     return 0;
 }
@@ -32,9 +33,13 @@ static size_t inner_size(const qgc_tensor *t, uint32_t axis)
     return inner;
 }
 
-void qgc_fit_scales(const qgc_tensor *codes, const float *values, uint32_t axis, qgc_arena *arena,
-                    qgc_value_key *key)
+void qgc_fit_scales(const qgc_tensor *codes, const float *values, const qgc_value_key *other,
+                    uint32_t axis, qgc_arena *arena, qgc_value_key *key)
 {
+    key->has_params = true;
+    key->params = other->params;
+    if (other->has_params)
+        return;
     size_t num = (size_t)codes->shape[axis], inner = inner_size(codes, axis);
     double *products = QGC_NEW_ARRAY(arena, double, num), *squares;
     squares = QGC_NEW_ARRAY(arena, double, num);
@@ -46,7 +51,6 @@ void qgc_fit_scales(const qgc_tensor *codes, const float *values, uint32_t axis,
     }
     for (size_t c = 0; c < num; c++)
         scales[c] = products[c] > 0 ? (float)(products[c] / squares[c]) : 0;
-    key->has_params = true;
     key->params = (qgc_view_params){.per_channel = true,
                                     .axis = axis,
                                     .num = num,
@@ -54,12 +58,15 @@ void qgc_fit_scales(const qgc_tensor *codes, const float *values, uint32_t axis,
                                     .zero_points = QGC_NEW_ARRAY(arena, int32_t, num)};
 }
 
-void qgc_read_channels(const qgc_tensor *codes, const qgc_view_params *params, float *out)
+bool qgc_read_channels(const qgc_tensor *codes, const qgc_view_params *params, float *out)
 {
+    if (params->axis >= codes->rank || (size_t)codes->shape[params->axis] != params->num)
+        return false;
     size_t inner = inner_size(codes, params->axis);
     for (size_t i = 0; i < qgc_tensor_count(codes); i++) {
         size_t c = i / inner % params->num;
         out[i] = qgc_dequantize((int32_t)qgc_get_int(codes, i),
                                 (qgc_qparams){params->scales[c], params->zero_points[c]});
     }
+    return true;
 }
