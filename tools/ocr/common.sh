@@ -52,16 +52,16 @@ shape_of() { # lines.npy: the symbols of its shape, for --set
 print(f'$batch={a.shape[0]},$width={a.shape[3]}')" "$1"
 }
 
-read_lines() { # graph, lines.npy, name: the texts to $work/name.txt; integer graphs as machine code
+read_lines() { # graph, lines.npy, name: $work/name.txt and name.scores.npy; integer graphs as machine code
     local graph=$1
     if [[ $graph = *.qir ]]; then
         qgc opt "$graph" --set "$(shape_of "$2")" --quiet -o "$work/lowered.qir" \
             --passes=infer-shapes,partition,lower-integer,infer-shapes
         graph=$work/lowered.qir
     fi
-    qgc run "$graph" --input "x=$2" --quiet -o "$work/scores.npy"
-    "$lines" read "$work/scores.npy" "$keys" >"$work/$3.txt"
-    rm -f "$work/scores.npy" "$work/lowered."*
+    qgc run "$graph" --input "x=$2" --quiet -o "$work/$3.scores.npy"
+    "$lines" read "$work/$3.scores.npy" "$keys" >"$work/$3.txt"
+    rm -f "$work/lowered."*
 }
 
 milliseconds() { # graph, width, further options of qgc bench: of one line on one thread

@@ -7,6 +7,7 @@ reads what the network says of them. Debian's python3-pil and python3-numpy.
     lines.py cut PICTURE OUT.npy [--show OUT.png]          the lines of a picture: f32[N,3,48,W]
     lines.py read SCORES.npy KEYS.txt                      the texts that f32[N,T,classes] say, one a line
     lines.py compare A.txt B.txt [--truth TRUTH.txt]       in how many lines two files agree
+    lines.py columns A.npy B.npy                           in how many columns the best class of scores differs
 
 A line is made for the network as in its training: 48 high, as wide as that makes it, BGR, x / 127.5 - 1;
 to the right of it zeros, which are a middle grey. White there, as the paper is, is another task than the
@@ -210,6 +211,11 @@ def compare(arguments):
             print(f"{number}: {a!r} {b!r}")
 
 
+def columns(arguments):
+    a, b = (np.load(path, mmap_mode="r").argmax(axis=2) for path in (arguments.a, arguments.b))
+    print(f"differ {(a != b).sum()} of {a.size}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -228,6 +234,7 @@ def main():
     command(cut, "picture", "out").add_argument("--show")
     command(read, "scores", "keys")
     command(compare, "a", "b").add_argument("--truth")
+    command(columns, "a", "b")
     arguments = parser.parse_args()
     arguments.run(arguments)
 
