@@ -11,6 +11,7 @@ enum { ALIGN = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
 struct qgc_arena_block {
     qgc_arena_block *previous;
     size_t capacity, used;
+    bool is_zero; /* what has not been used */
     _Alignas(ALIGN) unsigned char data[];
 };
 
@@ -44,9 +45,11 @@ static void add_block(qgc_arena *arena, size_t bytes)
         capacity = bytes;
     size_t total;
     QGC_ASSERT(qgc_checked_add(capacity, sizeof(qgc_arena_block), &total), "%zu bytes", bytes);
-    qgc_arena_block *block = malloc(total);
+    /* Pages that come from the system are zero. */
+    qgc_arena_block *block = total > MAX_BLOCK ? calloc(1, total) : malloc(total);
     QGC_ASSERT(block, "out of memory for %zu bytes", total);
     qgc_prefer_large_pages(block, total);
+    block->is_zero = total > MAX_BLOCK;
     block->previous = arena->head;
     block->capacity = capacity;
     block->used = 0;
@@ -62,7 +65,7 @@ void *qgc_arena_alloc(qgc_arena *arena, size_t bytes)
         add_block(arena, rounded);
     void *result = arena->head->data + arena->head->used;
     arena->head->used += rounded;
-    return memset(result, 0, bytes);
+    return arena->head->is_zero ? result : memset(result, 0, bytes);
 }
 
 void *qgc_arena_alloc_array(qgc_arena *arena, size_t num, size_t size)
@@ -84,8 +87,10 @@ void qgc_arena_reset(qgc_arena *arena, qgc_arena_mark mark)
         arena->head = dead->previous;
         free(dead);
     }
-    if (arena->head)
+    if (arena->head && arena->head->used != mark.used) {
         arena->head->used = mark.used;
+        arena->head->is_zero = false;
+    }
 }
 
 void qgc_arena_destroy(qgc_arena *arena)

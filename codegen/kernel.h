@@ -20,7 +20,7 @@ typedef void qgc_kernel_fn(const void *const *in, void *const *out, const void *
 /* What a step asks of code generation; the kind's own struct begins with it. */
 typedef struct qgc_kernel {
     qgc_kernel_kind kind;
-    const char *name; /* of the function */
+    const char *name; /* of the function, which equal kernels share */
     int64_t units;
     uint32_t num_constants;
     const void **constants; /* each from qgc_planner_constant, or NULL */

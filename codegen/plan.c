@@ -245,7 +245,9 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
                                  uint32_t num_inputs, uint32_t num_outputs)
 {
     qgc_step *step = qgc_planner_add_step(p, QGC_STEP_KERNEL, num_inputs, num_outputs);
-    kernel->name = qgc_arena_printf(&p->plan->arena, "kernel%zu", p->plan->steps.size);
+    kernel->name = qgc_plan_find_equal(p->plan, kernel);
+    if (!kernel->name)
+        kernel->name = qgc_arena_printf(&p->plan->arena, "kernel%zu", p->plan->steps.size);
     step->node = node;
     step->kernel = kernel;
     return step;

@@ -7,6 +7,8 @@
 #include "codegen/conv.h"
 #include "ir/view.h"
 
+#include <string.h>
+
 /* The weights as the packer sees them. */
 typedef struct weights {
     int64_t out_c, in_c, kernel_h, kernel_w; /* per group; linear: in_c alone */
@@ -38,51 +40,125 @@ static int64_t weight_offset(const conv *c, int64_t run, int64_t k)
 
 /* Sums of a block's weights: all of them, and those in runs that a part leaves out. */
 typedef struct block_sums {
-    qgc_channel_sum all[QGC_MAX_BLOCK];
+    uint32_t all[QGC_MAX_BLOCK]; /* modulo 2^32 */
+    int64_t magnitude[QGC_MAX_BLOCK];
     int32_t left_out[QGC_CONV_MAX_PARTS][QGC_MAX_BLOCK];
 } block_sums;
 
-/* Four bytes of a run, for one output. |offsets|: of the weights; |num|: that the run has. */
-static void pack_lane(const conv *c, const uint8_t *weights, const int64_t *offsets, int64_t num,
-                      int8_t *to, qgc_channel_sum *sum)
+/* Where four bytes of a run are, or the |num| that it has, among the weights of an output. */
+typedef struct four {
+    int64_t run, num, offsets[4];
+} four;
+
+/* Of all steps of all runs, in |arena|. */
+static four *find_fours(const conv *c, qgc_arena *arena)
 {
-    for (int64_t b = 0; b < num; b++) {
-        to[b] = (int8_t)(weights[offsets[b]] - c->m->weight_shift);
-        qgc_add_weight(sum, to[b]);
+    int64_t num = c->k->num_runs * c->k->run_steps;
+    four *fours = QGC_NEW_ARRAY(arena, four, (size_t)num);
+    for (int64_t i = 0; i < num; i++) {
+        four *f = &fours[i];
+        int64_t byte = i % c->k->run_steps * 4, left = c->w.run_bytes - byte;
+        f->run = i / c->k->run_steps;
+        f->num = left < 4 ? left : 4;
+        for (int64_t b = 0; b < f->num; b++)
+            f->offsets[b] = weight_offset(c, f->run, byte + b);
+    }
+    return fours;
+}
+
+static uint32_t flipped_word(const uint8_t *bytes, uint32_t flip)
+{
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word ^ flip;
+}
+
+/* The short end of a run. */
+static void pack_end(const four *f, const uint8_t *const *from, uint32_t lanes, uint8_t flip,
+                     uint32_t *to)
+{
+    for (uint32_t l = 0; l < lanes; l++) {
+        uint8_t bytes[4] = {0};
+        for (int64_t b = 0; b < f->num; b++)
+            bytes[b] = from[l][f->offsets[b]] ^ flip;
+        to[l] = flipped_word(bytes, 0);
     }
 }
 
-static void add_left_out(const qgc_conv_kernel *k, int64_t run, uint32_t lane, const int8_t *four,
-                         block_sums *sums)
+/* A step of the |lanes| of a vector that have an output, whose weights are |from|. */
+static void pack_step(const four *f, const uint8_t *const *from, uint32_t lanes, uint8_t flip,
+                      uint32_t *to)
 {
-    for (uint32_t i = 0; i < k->num_parts; i++)
-        if (run < k->parts[i].first_run || run >= k->parts[i].end_run)
-            sums->left_out[i][lane] += four[0] + four[1] + four[2] + four[3];
+    int64_t a = f->offsets[0], b = f->offsets[1], c = f->offsets[2], d = f->offsets[3];
+    uint32_t all = flip * 0x01010101U;
+    if (f->num < 4)
+        pack_end(f, from, lanes, flip, to);
+    else if (b == a + 1 && c == a + 2 && d == a + 3)
+        for (uint32_t l = 0; l < lanes; l++)
+            to[l] = flipped_word(from[l] + a, all);
+    else
+        for (uint32_t l = 0; l < lanes; l++)
+            to[l] = flipped_word((uint8_t[]){from[l][a], from[l][b], from[l][c], from[l][d]}, all);
 }
 
-static int8_t *pack_block(const conv *c, int64_t group, int64_t first, uint32_t vectors, int8_t *to,
-                          block_sums *sums)
+/* The byte of a word that is |up| bits below its top, as a number. */
+static inline int32_t byte_of(uint32_t word, int up)
+{
+    return (int32_t)(word << up) >> 24;
+}
+
+static inline int32_t absolute(int32_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* |first|: the vector's first lane in the block. Words: these loops become vectors. */
+static void add_sums(const qgc_conv_kernel *k, int64_t run, uint32_t first, uint32_t lanes,
+                     const uint32_t *packed, block_sums *sums)
+{
+    int32_t sum[QGC_MAX_BLOCK], magnitude[QGC_MAX_BLOCK];
+    for (uint32_t l = 0; l < lanes; l++) {
+        uint32_t w = packed[l];
+        int32_t a = byte_of(w, 0), b = byte_of(w, 8), c = byte_of(w, 16), d = byte_of(w, 24);
+        sum[l] = a + b + c + d;
+        magnitude[l] = absolute(a) + absolute(b) + absolute(c) + absolute(d);
+    }
+    for (uint32_t l = 0; l < lanes; l++)
+        sums->all[first + l] += (uint32_t)sum[l];
+    for (uint32_t l = 0; l < lanes; l++)
+        sums->magnitude[first + l] += magnitude[l];
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        if (run < k->parts[i].first_run || run >= k->parts[i].end_run)
+            for (uint32_t l = 0; l < lanes; l++)
+                sums->left_out[i][first + l] += sum[l];
+}
+
+/* Vector by vector: its outputs read as many places at a time as the cache has ways. */
+static int8_t *pack_block(const conv *c, const four *fours, int64_t group, int64_t first,
+                          uint32_t vectors, int8_t *to, block_sums *sums)
 {
     const qgc_conv_kernel *k = c->k;
     const weights *w = &c->w;
-    const uint8_t *all = c->m->weights->data;
-    uint32_t lanes = c->p->target->lanes;
-    int64_t stride = w->transposed ? 1 : w->in_c * w->kernel_h * w->kernel_w, offsets[4];
-    for (int64_t i = 0; i < k->num_runs * k->run_steps; i++) {
-        int64_t run = i / k->run_steps, byte = i % k->run_steps * 4;
-        int64_t num = w->run_bytes - byte < 4 ? w->run_bytes - byte : 4;
-        for (int64_t b = 0; b < num; b++)
-            offsets[b] = weight_offset(c, run, byte + b);
-        for (uint32_t lane = 0; lane < vectors * lanes; lane++, to += 4) {
-            int64_t out = first + qgc_block_channel(vectors, lanes, lane / lanes, lane % lanes);
+    const uint8_t *all = (const uint8_t *)c->m->weights->data, *from[QGC_MAX_BLOCK];
+    uint32_t lanes = c->p->target->lanes, used;
+    uint8_t flip = (uint8_t)c->m->weight_shift; /* by 128: the top bit */
+    int64_t stride = w->transposed ? 1 : w->in_c * w->kernel_h * w->kernel_w;
+    int64_t num = k->num_runs * k->run_steps;
+    uint32_t *words = (uint32_t *)to;
+    for (uint32_t vector = 0; vector < vectors; vector++) {
+        for (used = 0; used < lanes; used++) {
+            int64_t out = first + qgc_block_channel(vectors, lanes, vector, used);
             if (out >= k->out_c)
-                continue;
-            pack_lane(c, all + (group * k->out_c + out) * stride, offsets, num, to,
-                      &sums->all[lane]);
-            add_left_out(k, run, lane, to, sums);
+                break; /* and so are those of the lanes behind */
+            from[used] = all + (group * k->out_c + out) * stride;
+        }
+        for (int64_t i = 0; i < num; i++) {
+            uint32_t *step = words + (i * vectors + vector) * lanes;
+            pack_step(&fours[i], from, used, flip, step);
+            add_sums(k, fours[i].run, vector * lanes, lanes, step, sums);
         }
     }
-    return to;
+    return to + num * vectors * lanes * 4;
 }
 
 /* The starts of a block: of each part what its left-out runs would add. |start|: the whole ones. */
@@ -96,29 +172,42 @@ static void fill_starts(const conv *c, const qgc_lists *lists, uint32_t lanes, i
         }
 }
 
+/* The lists of a block whose weights are packed. */
+static void fill_block(const conv *c, qgc_lists *lists, const qgc_block *block,
+                       const block_sums *sums)
+{
+    uint32_t lanes = block->vectors * block->lanes;
+    int32_t *start = lists->start;
+    qgc_channel_sum channels[QGC_MAX_BLOCK];
+    for (uint32_t i = 0; i < lanes; i++)
+        channels[i] = (qgc_channel_sum){(int32_t)sums->all[i], sums->magnitude[i]};
+    qgc_fill_lists(c->m, lists, block, channels);
+    fill_starts(c, lists, lanes, start, sums);
+}
+
 /* Walks the blocks of all groups: weights and the lists that go with them. */
 static void pack(conv *c)
 {
     qgc_conv_kernel *k = c->k;
     uint32_t lanes = c->p->target->lanes;
-    size_t vectors = (size_t)((k->out_c + lanes - 1) / lanes),
-           steps = (size_t)(k->num_runs * k->run_steps);
-    size_t channels = vectors * lanes * (size_t)k->groups;
-    int8_t *to = qgc_planner_constant(c->p, channels * 4, steps);
+    uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes), most = k->tile_vectors;
+    size_t channels = (size_t)vectors * lanes * (size_t)k->groups;
+    int8_t *to =
+        qgc_planner_constant(c->p, channels * 4, (size_t)k->num_runs * (size_t)k->run_steps);
     k->base.constants[QGC_CONV_WEIGHTS] = to;
     qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->num_parts, k->base.constants);
+    qgc_arena scratch = {0};
+    const four *fours = find_fours(c, &scratch);
     for (int64_t group = 0; group < k->groups; group++)
-        for (size_t v = 0; v < vectors; v += k->tile_vectors) {
-            uint32_t num =
-                vectors - v < k->tile_vectors ? (uint32_t)(vectors - v) : k->tile_vectors;
+        for (uint32_t v = 0; v < vectors; v += most) {
             block_sums sums = {0};
-            int32_t *start = lists.start;
+            uint32_t num = vectors - v < most ? vectors - v : most;
             int64_t first = (int64_t)v * lanes;
-            to = pack_block(c, group, first, num, to, &sums);
+            to = pack_block(c, fours, group, first, num, to, &sums);
             qgc_block block = {group * k->out_c + first, (group + 1) * k->out_c, num, lanes};
-            qgc_fill_lists(c->m, &lists, &block, sums.all);
-            fill_starts(c, &lists, num * lanes, start, &sums);
+            fill_block(c, &lists, &block, &sums);
         }
+    qgc_arena_destroy(&scratch);
     k->epilogue = qgc_finish_lists(c->m, &lists);
 }
 

@@ -47,7 +47,8 @@ qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value);
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                                  uint8_t border_value);
 
-/* A step of a generated kernel; |kernel|'s name is set. */
+/* A step of a generated kernel, which is whole but for its name, which is set: equal ones share it.
+ */
 qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
                                  uint32_t num_inputs, uint32_t num_outputs);
 /* The last |num| steps are equal parts of one node's work. */
@@ -62,6 +63,9 @@ void *qgc_planner_constant(qgc_planner *p, size_t num, size_t size);
 /* Gives the buffers their places in the arena, once all steps are there. */
 enum { QGC_VECTOR_BYTES = 64 };
 void qgc_plan_place(qgc_plan *plan);
+/* The name of an earlier kernel of the plan that is the same function, or NULL. |kernel| is whole.
+ */
+const char *qgc_plan_find_equal(const qgc_plan *plan, const qgc_kernel *kernel);
 /* Divides the steps' work among the target's threads. */
 void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target);
 

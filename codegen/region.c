@@ -21,6 +21,7 @@ struct qgc_region {
     qgc_pool *pool;
     bound_step *steps;
     qgc_tensor memory; /* the plan's arena */
+    bool is_cached;    /* its code was not made anew */
 };
 
 /* A region while it runs. */
@@ -210,6 +211,7 @@ static qgc_result compile(compilation *c, qgc_region **out)
             return QGC_FAILED;
         size_t reported = c->diag->list.size;
         if (compile_kernels(c, region) == QGC_OK && bind_all(region) == QGC_OK) {
+            region->is_cached = c->is_cached;
             *out = region;
             return QGC_OK;
         }
@@ -252,6 +254,11 @@ void qgc_region_destroy(qgc_region *region)
     qgc_jit_destroy(region->jit);
     qgc_tensor_destroy(&region->memory);
     qgc_plan_destroy(region->plan);
+}
+
+bool qgc_region_is_cached(const qgc_region *region)
+{
+    return region->is_cached;
 }
 
 const qgc_plan *qgc_region_plan(const qgc_region *region)

@@ -37,6 +37,8 @@ qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void
 qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, double *add_to);
 /* One step again, on what the buffers hold after a run: for measuring. */
 qgc_result qgc_region_run_step(qgc_region *region, size_t index);
+/* Its code came from the cache. */
+bool qgc_region_is_cached(const qgc_region *region);
 const qgc_plan *qgc_region_plan(const qgc_region *region);
 
 /* Between the forms of a value: |from| and |to| are buffers of the same value; data begins at the

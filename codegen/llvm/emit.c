@@ -213,11 +213,17 @@ void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_fu
 #define QGC_KERNEL(id, name, planner, emitter) emitter,
 #include "codegen/kernels.def"
     };
+    qgc_arena scratch = {0};
+    qgc_map emitted = {.arena = &scratch}; /* by name: functions of other plans may have the same */
     for (size_t i = 0; i < plan->steps.size; i++) {
         const qgc_kernel *kernel = plan->steps.data[i]->kernel;
-        if (kernel)
+        LLVMValueRef function = kernel ? qgc_map_get(&emitted, kernel->name) : NULL;
+        if (kernel && !function) {
             emitters[kernel->kind](e, kernel);
+            *qgc_map_at(&emitted, kernel->name) = function = e->function;
+        }
         if (out_functions)
-            out_functions[i] = kernel ? e->function : NULL;
+            out_functions[i] = function;
     }
+    qgc_arena_destroy(&scratch);
 }

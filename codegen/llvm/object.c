@@ -100,10 +100,10 @@ qgc_hash128 qgc_object_key(qgc_object *object, const char *passes)
     LLVMMemoryBufferRef buffer = LLVMWriteBitcodeToMemoryBuffer(object->emitter.module);
     qgc_hash128 code = qgc_hash_all(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);
-    qgc_text_printf(&text, "%llx %llx qgc %s LLVM %u.%u.%u %s %s %s %s %s",
+    qgc_text_printf(&text, "%llx %llx qgc %s LLVM %u.%u.%u %s %s %s %s %d %s",
                     (unsigned long long)code.high, (unsigned long long)code.low, QGC_VERSION, major,
                     minor, patch, level->name, level->triple, level->llvm_cpu, level->features,
-                    passes);
+                    level->unoptimized, passes);
     qgc_hash128 key = qgc_hash_all(text.data, text.size);
     qgc_arena_destroy(&scratch);
     return key;

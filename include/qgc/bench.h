@@ -40,7 +40,9 @@ typedef struct qgc_bench_step {
 typedef struct qgc_bench_report {
     const char *cpu; /* CPU level; "interpreter" */
     size_t threads, rounds, runs;
-    double compile_seconds; /* until the first run could begin; the cache helps */
+    double compile_seconds; /* until the first run could begin */
+    bool is_cached;         /* ... with machine code from the cache */
+    double cached_seconds;  /* the same again, with what this run has put there; 0: nothing */
     size_t arena_bytes;
     double integer_macs, float_macs; /* of one run, nominal */
     /* Multiply-adds per second of loops in registers, of all threads, median of the rounds; 0: not

@@ -124,9 +124,19 @@ static void print_kinds(const qgc_bench_report *r)
     }
 }
 
+static void print_ready(const qgc_bench_report *r)
+{
+    char compile[32], cached[32];
+    printf("ready     after %s%s, ", scaled_time(r->compile_seconds, compile, sizeof compile),
+           r->is_cached ? " from the cache" : "");
+    if (r->cached_seconds > 0)
+        printf("from the cache after %s, ", scaled_time(r->cached_seconds, cached, sizeof cached));
+    printf("arena %.4g kB\n", (double)r->arena_bytes * 1e-3);
+}
+
 static void print_report(const qgc_bench_report *r)
 {
-    char median[32], least[32], compile[32];
+    char median[32], least[32];
     double macs = r->integer_macs + r->float_macs;
     printf("latency   %s median, %s min, spread %.1f %% (%zu runs in %zu rounds)\n",
            scaled_time(r->time.median, median, sizeof median),
@@ -145,9 +155,7 @@ static void print_report(const qgc_bench_report *r)
         printf("peak      %.1f GMAC/s of integers, %.1f of f32\n", r->integer_peak * 1e-9,
                r->float_peak * 1e-9);
     if (r->arena_bytes)
-        printf("ready     after %s, arena %.4g kB\n",
-               scaled_time(r->compile_seconds, compile, sizeof compile),
-               (double)r->arena_bytes * 1e-3);
+        print_ready(r);
     if (r->num_steps) {
         print_kinds(r);
         print_steps(r);
@@ -182,6 +190,8 @@ static void write_json(const qgc_bench_report *r)
     printf("{\"cpu\": \"%s\", \"threads\": %zu, \"rounds\": %zu, \"runs\": %zu, ", r->cpu,
            r->threads, r->rounds, r->runs);
     put_time(&r->time);
+    printf(", \"cached\": %s, \"from_cache\": %.6g", r->is_cached ? "true" : "false",
+           r->cached_seconds);
     printf(", \"compile\": %.6g, \"arena\": %zu, \"integer_macs\": %.17g, \"float_macs\": %.17g, "
            "\"integer_peak\": %.6g, \"float_peak\": %.6g, \"share\": %.4g, \"steps\": [",
            r->compile_seconds, r->arena_bytes, r->integer_macs, r->float_macs, r->integer_peak,

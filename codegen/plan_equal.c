@@ -1,0 +1,85 @@
+/* Kernels that are one function: equal but for what their constants hold. Networks repeat their
+ * blocks; of ResNet-50's 55 kernels 30 are compiled.
+ *
+ * Field by field: what lies between fields is not defined. A kind that is not listed equals none.
+ */
+#include "codegen/planner.h"
+
+#include <string.h>
+
+/* Whoever adds a field finds this, and adds it below. */
+_Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 536, "is_same_conv does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 248, "and is_same_depthwise");
+
+static bool is_same_epilogue(const qgc_epilogue *a, const qgc_epilogue *b)
+{
+    return a->is_raw == b->is_raw && a->has_bias == b->has_bias && a->has_addend == b->has_addend &&
+           a->is_small == b->is_small && a->is_shifted == b->is_shifted &&
+           a->has_nan == b->has_nan && a->nan == b->nan &&
+           a->addend_zero_point == b->addend_zero_point && a->zero_point == b->zero_point &&
+           a->lo == b->lo && a->hi == b->hi;
+}
+
+static bool is_same_pixels(const qgc_pixels *a, const qgc_pixels *b)
+{
+    return a->first == b->first && a->image == b->image && a->row == b->row && a->pixel == b->pixel;
+}
+
+static bool is_same_part(const qgc_conv_part *a, const qgc_conv_part *b)
+{
+    return a->first_row == b->first_row && a->rows == b->rows && a->first_run == b->first_run &&
+           a->end_run == b->end_run && a->tiles == b->tiles && a->units == b->units &&
+           a->by_row == b->by_row;
+}
+
+static bool is_same_conv(const qgc_conv_kernel *a, const qgc_conv_kernel *b)
+{
+    bool is_same = a->images == b->images && a->out_h == b->out_h && a->out_w == b->out_w &&
+                   a->out_c == b->out_c && is_same_pixels(&a->in, &b->in) &&
+                   is_same_pixels(&a->out, &b->out) && is_same_pixels(&a->addend, &b->addend) &&
+                   a->groups == b->groups && a->group_bytes == b->group_bytes &&
+                   a->num_runs == b->num_runs && a->run_steps == b->run_steps &&
+                   a->num_parts == b->num_parts && is_same_epilogue(&a->epilogue, &b->epilogue) &&
+                   a->tile_vectors == b->tile_vectors && a->tile_pixels == b->tile_pixels;
+    for (uint32_t i = 0; is_same && i < a->num_parts; i++)
+        is_same = is_same_part(&a->parts[i], &b->parts[i]);
+    return is_same && memcmp(a->run_offsets, b->run_offsets,
+                             (size_t)a->num_runs * sizeof *a->run_offsets) == 0;
+}
+
+static bool is_same_depthwise(const qgc_depthwise_kernel *a, const qgc_depthwise_kernel *b)
+{
+    return a->images == b->images && a->out_h == b->out_h && a->out_w == b->out_w &&
+           a->channels == b->channels && is_same_pixels(&a->in, &b->in) &&
+           is_same_pixels(&a->out, &b->out) && is_same_pixels(&a->addend, &b->addend) &&
+           a->stride == b->stride && a->kernel_h == b->kernel_h && a->row_stride == b->row_stride &&
+           a->row_dilation == b->row_dilation && a->width == b->width && a->rows == b->rows &&
+           a->outputs == b->outputs && a->groups == b->groups &&
+           is_same_epilogue(&a->epilogue, &b->epilogue);
+}
+
+static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
+{
+    if (a->kind != b->kind || a->units != b->units || a->num_constants != b->num_constants)
+        return false;
+    for (uint32_t i = 0; i < a->num_constants; i++)
+        if (!a->constants[i] != !b->constants[i])
+            return false;
+    if (a->kind == QGC_KERNEL_CONV)
+        return is_same_conv((const qgc_conv_kernel *)a, (const qgc_conv_kernel *)b);
+    if (a->kind == QGC_KERNEL_DEPTHWISE)
+        return is_same_depthwise((const qgc_depthwise_kernel *)a, (const qgc_depthwise_kernel *)b);
+    return false;
+}
+
+const char *qgc_plan_find_equal(const qgc_plan *plan, const qgc_kernel *kernel)
+{
+    for (size_t i = 0; i < plan->steps.size; i++) {
+        const qgc_kernel *earlier = plan->steps.data[i]->kernel;
+        if (earlier && earlier != kernel && earlier->name && is_same(earlier, kernel))
+            return earlier->name;
+    }
+    return NULL;
+}
