@@ -34,25 +34,27 @@ def qgc(*arguments):
     return done.stdout
 
 
-def npy(shape, seed):
+def npy(shape, seed, dtype):
     count = 1
     for size in shape:
         count *= size
-    header = repr({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)})
+    header = repr({"descr": "<" + dtype, "fortran_order": False, "shape": tuple(shape)})
     header += " " * (63 - (len(header) + 10) % 64) + "\n"
     values = [((i * 37 + seed * 11) % 101 - 50) / 50 for i in range(count)]
+    if dtype == "i8":  # indices
+        values = [i % 3 for i in range(count)]
     return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-            + struct.pack(f"<{count}f", *values))
+            + struct.pack(f"<{count}{'q' if dtype == 'i8' else 'f'}", *values))
 
 
 def write_data(graph, path):
     """Eight samples for each parameter of @main; symbols are 1."""
     params = re.search(r"func @main\((.*?)\) ->", graph, re.S).group(1)
     with zipfile.ZipFile(path, "w") as archive:
-        for seed, (name, dims) in enumerate(re.findall(r"%(\w+): f32\[(.*?)\]", params)):
+        for seed, (name, dtype, dims) in enumerate(re.findall(r"%(\w+): (f32|i64)\[(.*?)\]", params)):
             shape = [int(d) if d.strip().isdigit() else 1 for d in dims.split(",")]
             shape[0] *= 8
-            archive.writestr(name + ".npy", npy(shape, seed))
+            archive.writestr(name + ".npy", npy(shape, seed, "i8" if dtype == "i64" else "f4"))
 
 
 def passes_of(graph, rules, directory):
