@@ -1,6 +1,7 @@
 /* Ahead-of-time output: plans the functions, emits them into one module, writes it out. */
 #include "qgc/compile.h"
 
+#include "codegen/fold_weights.h"
 #include "codegen/link.h"
 #include "codegen/llvm/emit_entry.h"
 #include "codegen/llvm/object.h"
@@ -148,8 +149,8 @@ static qgc_result check_steps(compilation *c, const qgc_plan *plan)
     }
     if (result != QGC_OK && c->module->form == QGC_FORM_QUANTIZED)
         qgc_diag_add_shown(c->diag, "help",
-                           "the graph is quantized, not lowered: run "
-                           "--passes=canonicalize,partition,lower-integer first (qgc opt)");
+                           "the graph is quantized, not lowered: partition and lower-integer, or "
+                           "--target=cpu of qgc compile, make integer ops of it");
     return result;
 }
 
@@ -177,6 +178,7 @@ static qgc_result plan_func(compilation *c, qgc_func *func)
     qgc_plan_target target = qgc_level_target(c->level);
     QGC_TRY(qgc_func_inline(func));
     QGC_TRY(check_weights(c, func));
+    qgc_fold_weights(func);
     qgc_plan *plan = qgc_plan_create(func, &target);
     if (!plan)
         return QGC_FAILED;

@@ -1,5 +1,6 @@
 #include "codegen/specialize.h"
 
+#include "codegen/fold_weights.h"
 #include "ir/copy.h"
 #include "ir/infer.h"
 #include "ir/inline.h"
@@ -155,25 +156,6 @@ static bool gather(specializer *s, const qgc_node *node, const qgc_tensor **oper
     return true;
 }
 
-static void replace_by_const(specializer *s, qgc_node *node, uint32_t index,
-                             const qgc_tensor *computed)
-{
-    qgc_func *func = node->func;
-    qgc_arena *arena = &func->module->arena;
-    qgc_tensor *tensor = QGC_NEW(arena, qgc_tensor);
-    *tensor = *computed;
-    tensor->data = qgc_arena_alloc(arena, computed->bytes);
-    if (computed->bytes)
-        memcpy(tensor->data, computed->data, computed->bytes);
-    qgc_node *constant = qgc_node_create(func, QGC_OP_CONST, 0, NULL, 1, node, node->loc);
-    constant->attrs[0] = (qgc_attr){.kind = QGC_ATTR_TENSOR, .tensor = tensor};
-    constant->constant = tensor;
-    constant->scope = node->scope;
-    constant->results[0].type = qgc_type_of_tensor(&func->module->context->types, tensor);
-    qgc_value_take_over(func, &node->results[index], &constant->results[0]);
-    *qgc_map_at(&s->known, constant) = constant;
-}
-
 static void fold(specializer *s, qgc_node *node)
 {
     enum {
@@ -186,15 +168,13 @@ static void fold(specializer *s, qgc_node *node)
             return;
     const qgc_tensor **operands =
         QGC_NEW_ARRAY(&s->scratch, const qgc_tensor *, node->num_operands);
-    qgc_tensor *results = QGC_NEW_ARRAY(&s->scratch, qgc_tensor, node->num_results);
+    uint32_t num = node->num_results;
+    qgc_node **constants = QGC_NEW_ARRAY(&s->scratch, qgc_node *, num);
     /* What fails here fails again where it is run. */
-    if (!gather(s, node, operands) || qgc_interp_node(node, operands, results) != QGC_OK)
+    if (!gather(s, node, operands) || qgc_interp_fold(node, operands, constants) != QGC_OK)
         return;
-    for (uint32_t i = 0; i < node->num_results; i++) {
-        replace_by_const(s, node, i, &results[i]);
-        qgc_tensor_destroy(&results[i]);
-    }
-    qgc_node_erase(node);
+    for (uint32_t i = 0; i < num; i++)
+        *qgc_map_at(&s->known, constants[i]) = constants[i];
 }
 
 /* An observer's result is what it observes: the rest of the graph does without it. */
@@ -260,6 +240,8 @@ static qgc_result specialize(specializer *s, bool inlines)
     if (inlines)
         QGC_TRY(qgc_func_inline_except(s->special.func, qgc_is_foreign));
     QGC_TRY(infer(s));
+    if (inlines)
+        qgc_fold_weights(s->special.func);
     s->special.why = find_obstacle(s);
     return s->special.why ? QGC_FAILED : QGC_OK;
 }

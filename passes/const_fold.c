@@ -38,23 +38,6 @@ static bool is_worth_it(const qgc_node *node, size_t operand_bytes, int64_t max_
     return bytes <= (size_t)max_bytes || bytes <= operand_bytes;
 }
 
-static void replace_by_const(qgc_node *node, uint32_t index, const qgc_tensor *computed)
-{
-    qgc_func *func = node->func;
-    qgc_arena *arena = &func->module->arena;
-    qgc_tensor *tensor = QGC_NEW(arena, qgc_tensor);
-    *tensor = *computed;
-    tensor->data = qgc_arena_alloc(arena, computed->bytes);
-    if (computed->bytes)
-        memcpy(tensor->data, computed->data, computed->bytes);
-    qgc_node *constant = qgc_node_create(func, QGC_OP_CONST, 0, NULL, 1, node, node->loc);
-    constant->attrs[0] = (qgc_attr){.kind = QGC_ATTR_TENSOR, .tensor = tensor};
-    constant->constant = tensor;
-    constant->scope = node->scope;
-    constant->results[0].type = qgc_type_of_tensor(&func->module->context->types, tensor);
-    qgc_value_take_over(func, &node->results[index], &constant->results[0]);
-}
-
 static bool fold(qgc_node *node, const qgc_pass_env *env, int64_t max_bytes)
 {
     size_t operand_bytes;
@@ -64,19 +47,13 @@ static bool fold(qgc_node *node, const qgc_pass_env *env, int64_t max_bytes)
         !all_constant(node, operands, &operand_bytes) ||
         !is_worth_it(node, operand_bytes, max_bytes))
         return false;
-    qgc_tensor *results = QGC_NEW_ARRAY(env->scratch, qgc_tensor, node->num_results);
     size_t reported = env->context->diag.list.size;
-    if (qgc_interp_node(node, operands, results) != QGC_OK) {
+    if (qgc_interp_fold(node, operands, NULL) != QGC_OK) {
         /* The run will fail there, at run time, if it comes there. */
         qgc_diag_rollback(&env->context->diag, reported);
         qgc_no_match(env, node, "its evaluation fails");
         return false;
     }
-    for (uint32_t i = 0; i < node->num_results; i++) {
-        replace_by_const(node, i, &results[i]);
-        qgc_tensor_destroy(&results[i]);
-    }
-    qgc_node_erase(node);
     return true;
 }
 

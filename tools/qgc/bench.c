@@ -1,5 +1,6 @@
 /* qgc bench: how fast a graph is, beside what the machine can do. */
 #include "calibrate.h"
+#include "lower.h"
 #include "output.h"
 
 #include <errno.h>
@@ -245,25 +246,11 @@ static qgc_result read_options(invocation *call, qgc_bench_options *out)
     return QGC_OK;
 }
 
-static qgc_result lower(invocation *call, qgc_module *module)
-{
-    char pipeline[512];
-    const char *target = get_option(call, "--target");
-    if (!target)
-        return QGC_OK;
-    if (!target[0] || strpbrk(target, ",{}= ") ||
-        snprintf(pipeline, sizeof pipeline,
-                 "infer-shapes,partition{target=%s},lower-integer,infer-shapes",
-                 target) >= (int)sizeof pipeline)
-        return qgc_context_usage_error(call->context, "--target %s: expected a name", target);
-    return qgc_pipeline_run(module, pipeline, &(qgc_pipeline_options){.verify_each = true});
-}
-
 static qgc_result measure(invocation *call, qgc_module *module, const qgc_bench_options *options)
 {
     const char *format = get_option(call, "--format");
     qgc_bench_report report;
-    QGC_CHECK(lower(call, module));
+    QGC_CHECK(lower_for_target(call, module));
     QGC_CHECK(qgc_module_bench(module, options, &report));
     if (format && strcmp(format, "json") == 0)
         write_json(&report);

@@ -1,5 +1,6 @@
 /* qgc compile: functions of a graph as machine code in a file. */
 #include "input.h"
+#include "lower.h"
 
 #include <string.h>
 
@@ -8,6 +9,8 @@ static qgc_result prepare(invocation *call, qgc_module *module)
 {
     qgc_pipeline_options options = {.verify_each = true, .out = stderr};
     qgc_result result = bind_symbols(call, module);
+    if (result == QGC_OK)
+        result = lower_for_target(call, module);
     return result == QGC_OK ? qgc_pipeline_run(module, "infer-shapes,const-fold", &options)
                             : result;
 }

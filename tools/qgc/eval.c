@@ -1,5 +1,6 @@
 /* qgc eval: how good a graph is on data. */
 #include "calibrate.h"
+#include "lower.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,6 +111,8 @@ int run_eval(invocation *call)
     const char *const paths[] = {call->files[0], against};
     qgc_module *modules[2] = {NULL, NULL};
     qgc_result result = read_modules(call, paths, against ? 2 : 1, modules);
+    if (result == QGC_OK)
+        result = lower_for_target(call, modules[0]);
     if (result == QGC_OK)
         result = with_modules(call, modules[0], modules[1], &report);
     qgc_module_destroy(modules[1]);

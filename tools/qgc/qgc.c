@@ -33,6 +33,10 @@ const option common_options[] = {
             false                                                                                  \
     }
 
+/* Of commands that take a quantized graph and want its lowered form. */
+#define LOWER_OPTION                                                                               \
+    {"--target", "NAME", "partition and lower a quantized graph for this target first", false}
+
 const command commands[] = {
     {"opt",
      "FILE",
@@ -63,6 +67,7 @@ const command commands[] = {
      {{"--input", "NAME=FILE", "a tensor (.npy, .npz, .safetensors, IDX, .pb) for an input", true},
       {"--data", "FILE", "tensors for all inputs, by name", false},
       {"--func", "NAME|all", "which function (default main); all: each without inputs", false},
+      LOWER_OPTION,
       ENGINE_OPTIONS,
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
       {"--split-input", NULL, "the file holds several inputs, separated by lines `// -----`",
@@ -82,6 +87,7 @@ const command commands[] = {
        "first two FILE.h",
        false},
       {"--emit", "o|so|ll|s", "what to write, where the name does not say it", false},
+      LOWER_OPTION,
       {"--func", "NAME", "this function (default: every function that no other calls)", true},
       {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",
        false},
@@ -214,7 +220,7 @@ const command commands[] = {
      1,
      1,
      {{"--per-op", NULL, "a line for each step, and sums by kernel", false},
-      {"--target", "NAME", "partition and lower a quantized graph for this target first", false},
+      LOWER_OPTION,
       {"--engine", "jit|ref",
        "what executes: machine code (the default) or the reference interpreter", false},
       {"--cpu", "LEVEL", "code for this CPU level (default native; qgc --version lists them)",
@@ -246,6 +252,7 @@ const command commands[] = {
       {"--against", "FILE", "another graph: agreement and error of the first result", false},
       {"--min-top1", "PERCENT", "exit code 1 below this top-1", false},
       {"--min-psnr", "DB", "exit code 1 below this PSNR", false},
+      LOWER_OPTION,
       ENGINE_OPTIONS,
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},

@@ -1,6 +1,7 @@
 /* qgc quantize: the whole road in one command. It is the pipelines and the calibration that the
  * steps are, so the bytes are those of the piped steps. */
 #include "calibrate.h"
+#include "lower.h"
 #include "report.h"
 #include "scratch.h"
 
@@ -9,37 +10,6 @@
 /* Before and after the data. */
 static const char PREPARE[] = QGC_PIPELINE_FLOAT ",annotate%s,prepare";
 static const char CONVERT[] = "convert%s,dce";
-static const char LOWER[] = "infer-shapes,partition%s,lower-integer,infer-shapes";
-
-static qgc_result run_passes(qgc_module *module, const char *pipeline)
-{
-    qgc_pipeline_options options = {.verify_each = true};
-    return qgc_pipeline_run(module, pipeline, &options);
-}
-
-/* "{name=value}", or "" where the option is not given. The value must fit a pipeline's text. */
-static qgc_result pass_option(invocation *call, const char *option, const char *name, char *out,
-                              size_t size)
-{
-    const char *value = get_option(call, option);
-    out[0] = 0;
-    if (!value)
-        return QGC_OK;
-    if (!value[0] || strpbrk(value, ",{}= ") ||
-        snprintf(out, size, "{%s=%s}", name, value) >= (int)size)
-        return qgc_context_usage_error(call->context,
-                                       "%s %s: expected a name without blanks, commas and braces",
-                                       option, value);
-    return QGC_OK;
-}
-
-static qgc_result run_formatted(qgc_module *module, const char *format, const char *argument)
-{
-    char pipeline[3 * 4096];
-    const char *gap = strstr(format, "%s");
-    snprintf(pipeline, sizeof pipeline, "%.*s%s%s", (int)(gap - format), format, argument, gap + 2);
-    return run_passes(module, pipeline);
-}
 
 /* A ranking is no quantizer: it says which values are worth more bits, and a rule says how many. */
 static qgc_result check_table(invocation *call)
@@ -74,19 +44,6 @@ static qgc_result annotate_option(invocation *call, char *out, size_t size)
     return check_table(call);
 }
 
-static qgc_result lower(invocation *call, qgc_module *module)
-{
-    char target[1024], rules[2048], both[4096];
-    if (!get_option(call, "--target"))
-        return QGC_OK;
-    if (pass_option(call, "--target", "target", target, sizeof target) != QGC_OK ||
-        pass_option(call, "--rules", "rules", rules, sizeof rules) != QGC_OK)
-        return QGC_FAILED;
-    if (rules[0]) /* "{target=A}" and "{rules=B}" are one */
-        snprintf(both, sizeof both, "%.*s,%s", (int)strlen(target) - 1, target, rules + 1);
-    return run_formatted(module, LOWER, rules[0] ? both : target);
-}
-
 /* Such as an ONNX model that another tool quantized. */
 static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
 {
@@ -115,7 +72,7 @@ static qgc_result quantize(invocation *call, qgc_module *module, const char *cal
         (calibrated && qgc_module_save(module, calibrated) != QGC_OK) ||
         run_formatted(module, CONVERT, method) != QGC_OK)
         return QGC_FAILED;
-    return lower(call, module);
+    return lower_for_target(call, module);
 }
 
 /* What contradicts what. The report reads the quantized graph again. */

@@ -1,5 +1,6 @@
 /* qgc run: execute a graph on tensors. */
 #include "input.h"
+#include "lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static qgc_result run_on(invocation *call, qgc_module *module, const qgc_engine 
 static qgc_result run_module(invocation *call, qgc_module *module)
 {
     qgc_engine *engine = NULL;
-    if (bind_symbols(call, module) != QGC_OK || create_engine(call, module, &engine) != QGC_OK)
+    if (bind_symbols(call, module) != QGC_OK || lower_for_target(call, module) != QGC_OK ||
+        create_engine(call, module, &engine) != QGC_OK)
         return QGC_FAILED;
     qgc_result result = run_on(call, module, engine);
     destroy_engine(call, engine);
