@@ -1,4 +1,3 @@
-#define _DEFAULT_SOURCE /* madvise */
 #include "base/pages.h"
 
 #if defined(__linux__)

@@ -25,12 +25,12 @@ int64_t qgc_chain_padded(const qgc_planner *p, int64_t channels)
 }
 
 /* Time of one step of a tile of |pixels| x |vectors|, in sixtieths of a cycle: two fma or loads a
- * cycle, each fma four cycles behind the last of its chain, 32 bytes of |weights_bytes| of a
- * block's weights where they lie in the L2 cache. */
+ * cycle, each fma four cycles behind the last of its chain, a vector of weights every two and a
+ * half cycles where a block's weights, |weights_bytes|, have to come from the L2 cache. */
 static int64_t step_cost(int64_t pixels, int64_t vectors, int64_t weights_bytes)
 {
     enum { L1 = 24 << 10 };
-    int64_t costs[] = {30 * pixels * vectors, 30 * (pixels + vectors), 4 * 60,
+    int64_t costs[] = {30 * pixels * vectors, 30 * (pixels + vectors), 240,
                        weights_bytes > L1 ? 150 * vectors : 0};
     int64_t most = 0;
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)

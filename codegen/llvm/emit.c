@@ -129,20 +129,20 @@ void qgc_emit_pin(qgc_emitter *e, LLVMValueRef *values, unsigned num)
                               : e->level->registers >= 32        ? "=v,"
                                                                  : "=x,";
     LLVMTypeRef types[MOST];
-    char constraints[8 * MOST + 16] = "";
+    char constraints[8 * MOST + 16];
+    size_t size = 0;
     QGC_ASSERT(num && num <= MOST, "%u values", num);
     for (unsigned i = 0; i < num; i++) {
         types[i] = LLVMTypeOf(values[i]);
-        strcat(constraints, in_register);
+        size += (size_t)snprintf(constraints + size, sizeof constraints - size, "%s", in_register);
     }
-    size_t size = strlen(constraints);
     for (unsigned i = 0; i < num; i++)
         size += (size_t)snprintf(constraints + size, sizeof constraints - size, "%u,", i);
-    strcat(constraints, "~{memory}");
+    size += (size_t)snprintf(constraints + size, sizeof constraints - size, "~{memory}");
     LLVMTypeRef all = num == 1 ? types[0] : LLVMStructTypeInContext(e->context, types, num, false);
     LLVMTypeRef function = LLVMFunctionType(all, types, num, false);
-    LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, constraints, strlen(constraints), true,
-                                            false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, constraints, size, true, false,
+                                            LLVMInlineAsmDialectATT, false);
     LLVMValueRef pinned = LLVMBuildCall2(e->builder, function, nothing, values, num, "");
     for (unsigned i = 0; i < num; i++)
         values[i] = num == 1 ? pinned : LLVMBuildExtractValue(e->builder, pinned, i, "");

@@ -66,6 +66,7 @@ static uint32_t pixels_ahead(const chain *c, const tile *t)
 {
     uint32_t used = t->pixels * c->vectors + c->vectors, all = c->e->level->registers;
     uint32_t left = all > used ? all - used : 1;
+    QGC_ASSERT(c->vectors, "a block without vectors");
     if (c->vectors == 1) /* the sum may go into what was read */
         left = (left + 1) / 2;
     return c->k->is_depthwise ? (left + c->vectors - 1) / c->vectors : left;
