@@ -65,10 +65,12 @@ static qgc_value *find_value(const qgc_module *module, const qgc_record *record)
     return func ? qgc_func_find_value(func, record->value) : NULL;
 }
 
+/* By an observer, or by one that observes another: a value may be f16 first and integer then. */
 static bool is_recorded(const qgc_value *value)
 {
     for (const qgc_use *use = value ? value->first_use : NULL; use; use = use->next)
-        if (use->user->op == QGC_OP_OBSERVE && qgc_observer_records(use->user))
+        if (use->user->op == QGC_OP_OBSERVE &&
+            (qgc_observer_records(use->user) || is_recorded(&use->user->results[0])))
             return true;
     return false;
 }
