@@ -86,7 +86,8 @@ typedef struct qgc_conv_part {
 enum { QGC_CONV_MAX_PARTS = 5 };
 
 typedef struct qgc_conv_kernel {
-    qgc_kernel base; /* units: tiles of output pixels, of all images, balanced */
+    qgc_kernel base; /* units: tiles of output pixels, of all images, balanced; by_block: of each
+                        block of channels, one block after the other */
     int64_t images, out_h, out_w, out_c;
     qgc_pixels in, out, addend; /* of the output's pixels; in: their first taps */
     int64_t groups, group_bytes;
@@ -98,7 +99,16 @@ typedef struct qgc_conv_kernel {
     qgc_epilogue epilogue;
     uint32_t tile_vectors; /* per pixel: a block of channels has tile_vectors * lanes */
     uint32_t tile_pixels;  /* most pixels of a register tile */
+    bool by_block; /* there is more to read of weights than of pixels: threads share the weights */
 } qgc_conv_kernel;
+
+static inline int64_t qgc_conv_tiles(const qgc_conv_kernel *k)
+{
+    int64_t tiles = 0;
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        tiles += k->parts[i].units;
+    return tiles;
+}
 
 /* Constants of kernels with an epilogue. Weights s8, of conv: [group][block][run][step][vector]
  * [lane][4]; the accumulator's start i32, multipliers f32, bias and addend multipliers f32 (NULL

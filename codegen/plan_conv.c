@@ -233,7 +233,6 @@ static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
     k->tile_vectors = vectors < most ? vectors : most;
     uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
     k->tile_pixels = pixels < limit ? pixels : limit;
-    k->base.units = 0;
     for (uint32_t i = 0; i < k->num_parts; i++) {
         qgc_conv_part *part = &k->parts[i];
         int64_t rows = k->images * part->rows;
@@ -241,8 +240,18 @@ static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
         int64_t pixels = part->by_row ? k->out_w : rows * k->out_w;
         part->tiles = (pixels + k->tile_pixels - 1) / k->tile_pixels;
         part->units = part->by_row ? rows : part->tiles;
-        k->base.units += part->units;
     }
+}
+
+/* Each thread reads all that it does not share: that ought to be the smaller part. */
+static void choose_units(const conv *c, const qgc_buffer *in)
+{
+    qgc_conv_kernel *k = c->k;
+    int64_t block = (int64_t)k->tile_vectors * c->p->target->lanes;
+    int64_t blocks = (k->out_c + block - 1) / block;
+    double weights = 4.0 * (double)k->out_c * (double)k->num_runs * (double)k->run_steps;
+    k->by_block = k->groups == 1 && blocks > 1 && weights > (double)in->bytes;
+    k->base.units = qgc_conv_tiles(k) * (k->by_block ? blocks : 1);
 }
 
 static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *out)
@@ -256,6 +265,7 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->run_steps = (c->w.run_bytes + 3) / 4;
     k->epilogue.has_addend = addend != NULL;
     choose_tile(p, k);
+    choose_units(c, in);
     pack(c);
 
     qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, addend ? 2 : 1, 1);

@@ -41,8 +41,8 @@ static double conv_unit_cost(const qgc_conv_kernel *k, const qgc_conv_part *part
     return runs * (part->by_row ? (double)part->tiles : 1);
 }
 
-/* The unit before which |share| of a convolution's work is done. */
-static int64_t find_conv_bound(const qgc_conv_kernel *k, double share)
+/* The tile before which |share| of a block's work is done. */
+static int64_t find_tile_bound(const qgc_conv_kernel *k, double share)
 {
     double total = 0, wanted;
     int64_t first = 0;
@@ -59,12 +59,26 @@ static int64_t find_conv_bound(const qgc_conv_kernel *k, double share)
     return first;
 }
 
-static void set_bounds(qgc_plan *plan, qgc_step *step)
+/* The unit before which |share| of a convolution's work is done. */
+static int64_t find_conv_bound(const qgc_conv_kernel *k, uint32_t lanes, double share)
+{
+    if (!k->by_block)
+        return find_tile_bound(k, share);
+    double vectors = (double)((k->out_c + lanes - 1) / lanes);
+    int64_t whole = (int64_t)vectors / k->tile_vectors, tiles = qgc_conv_tiles(k);
+    double at = share * vectors, of_block = k->tile_vectors;
+    int64_t block = (int64_t)(at / of_block);
+    if (block == whole) /* the last one has fewer */
+        of_block = vectors - (double)whole * of_block;
+    return block * tiles + find_tile_bound(k, (at - (double)block * k->tile_vectors) / of_block);
+}
+
+static void set_bounds(qgc_plan *plan, qgc_step *step, uint32_t lanes)
 {
     bool is_conv = step->kind == QGC_STEP_KERNEL && step->kernel->kind == QGC_KERNEL_CONV;
     int64_t *bounds = QGC_NEW_ARRAY(&plan->arena, int64_t, step->parts + 1);
     for (uint32_t i = 1; i < step->parts; i++)
-        bounds[i] = is_conv ? find_conv_bound((const qgc_conv_kernel *)step->kernel,
+        bounds[i] = is_conv ? find_conv_bound((const qgc_conv_kernel *)step->kernel, lanes,
                                               (double)i / step->parts)
                             : step->units * i / step->parts;
     bounds[step->parts] = step->units;
@@ -81,6 +95,6 @@ void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target)
         double parts = threads < worth ? threads : worth;
         parts = parts < (double)step->units ? parts : (double)step->units;
         step->parts = parts > 1 ? (uint32_t)parts : 1;
-        set_bounds(plan, step);
+        set_bounds(plan, step, target->lanes);
     }
 }

@@ -280,7 +280,7 @@ static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
     return pixels;
 }
 
-/* The units [begin, end) of one block. */
+/* The tiles [begin, end) of one block. */
 static void emit_tiles(conv *c, const block *whole)
 {
     const qgc_conv_kernel *k = c->k;
@@ -309,6 +309,20 @@ static int64_t block_bytes(const conv *c, uint32_t vectors)
     return c->k->num_runs * c->k->run_steps * (int64_t)vectors * c->lanes * 4;
 }
 
+/* |index|: of the block. Tiles are counted from its first one: begin may lie before it, end behind
+ * its last one. */
+static void emit_block(const conv *c, const block *b, LLVMValueRef index)
+{
+    qgc_emitter *e = c->e;
+    conv at = *c;
+    if (c->k->by_block) {
+        LLVMValueRef first = qgc_emit_mul_const(e, index, qgc_conv_tiles(c->k));
+        at.begin = LLVMBuildSub(e->builder, c->begin, first, "");
+        at.end = LLVMBuildSub(e->builder, c->end, first, "");
+    }
+    emit_tiles(&at, b);
+}
+
 static void emit_blocks(conv *c)
 {
     qgc_emitter *e = c->e;
@@ -325,7 +339,9 @@ static void emit_blocks(conv *c)
                    loop.carried[0],
                    qgc_emit_mul_const(e, loop.index, 4),
                    loop.index};
-        emit_tiles(c, &b);
+        LLVMValueRef size = qgc_emit_i64(e, block_channels);
+        emit_block(c, &b,
+                   k->by_block ? LLVMBuildExactUDiv(e->builder, loop.index, size, "") : NULL);
         loop.carried[0] = qgc_emit_at_const(e, loop.phis[0], block_bytes(c, k->tile_vectors));
         qgc_loop_end(e, &loop);
     }
@@ -337,7 +353,7 @@ static void emit_blocks(conv *c)
                    qgc_emit_at_const(e, c->weights, whole * block_bytes(c, k->tile_vectors)),
                    qgc_emit_i64(e, first * 4),
                    qgc_emit_i64(e, first)};
-        emit_tiles(c, &b);
+        emit_block(c, &b, qgc_emit_i64(e, whole));
     }
 }
 
