@@ -4,6 +4,7 @@
 #include "passes/report/explain.h"
 #include "passes/rules.h"
 #include "passes/stats_record.h"
+#include "passes/value_key.h"
 #include "passes/view.h"
 
 #include <inttypes.h>
@@ -86,6 +87,34 @@ static void find_origin(teller *t, const char *text)
         }
 }
 
+static bool is_identifier(const qgc_value_key *key, const char *text)
+{
+    const char *local = strchr(key->text->data, '%');
+    return strcmp(key->text->data, text) == 0 || (local && strcmp(local, text) == 0) ||
+           (text[0] == '%' && strcmp(key->value->data, text + 1) == 0);
+}
+
+/* The name that reports give: of weights whose float form is gone it is nobody's own. The last
+ * value that has it, which is the nearest to where it is used. */
+static void find_identifier(teller *t, const char *text)
+{
+    qgc_arena *arena = &t->e->arena;
+    qgc_map owners = {.arena = arena};
+    qgc_find_owners(t->e->module, &owners);
+    QGC_EACH_FUNC (func, t->e->module)
+        QGC_EACH_NODE (node, func)
+            for (uint32_t i = 0; i < node->num_results; i++) {
+                qgc_value_key key;
+                if (!qgc_value_key_read(&owners, func, &node->results[i], arena, &key))
+                    continue;
+                if (!is_identifier(&key, text))
+                    continue;
+                t->func = func;
+                t->value = &node->results[i];
+                t->stands_for = key.value;
+            }
+}
+
 static qgc_result find_value(teller *t, const char *text)
 {
     QGC_EACH_FUNC (func, t->e->module) {
@@ -99,6 +128,8 @@ static qgc_result find_value(teller *t, const char *text)
     }
     if (!t->value)
         find_origin(t, text);
+    if (!t->value)
+        find_identifier(t, text);
     if (t->value)
         return QGC_OK;
     qgc_report(&t->e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
