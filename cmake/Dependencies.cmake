@@ -6,10 +6,12 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 
 add_library(qgc_dependencies INTERFACE)
 target_link_libraries(qgc_dependencies INTERFACE PkgConfig::jansson PkgConfig::libzip
-    PkgConfig::xxhash PkgConfig::protobuf_c PkgConfig::zlib Threads::Threads ${CMAKE_DL_LIBS} m)
+    PkgConfig::xxhash PkgConfig::protobuf_c PkgConfig::zlib PkgConfig::png PkgConfig::turbojpeg Threads::Threads ${CMAKE_DL_LIBS} m)
 
 # LLVM's own tools (FileCheck, not, count, lit) come from the same prefix as its libraries.
 find_program(QGC_LLVM_CONFIG NAMES llvm-config-19 llvm-config)

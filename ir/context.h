@@ -17,6 +17,7 @@ struct qgc_context {
     qgc_dims dims;
     qgc_map ops; /* interned mnemonic -> (void *)(opcode + 1) */
     qgc_plugins plugins;
+    const struct qgc_picture_format *pictures; /* how data files that are pictures become tensors */
 };
 
 static inline qgc_name qgc_context_name(qgc_context *context, const char *text)

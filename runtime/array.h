@@ -22,8 +22,9 @@ struct qgc_array {
 };
 
 typedef struct qgc_array_file {
-    qgc_file file;   /* open */
-    qgc_arena arena; /* for everything below */
+    qgc_file file;                             /* open */
+    const struct qgc_picture_format *pictures; /* picture.h; NULL: its default */
+    qgc_arena arena;                           /* for everything below */
     qgc_array *arrays;
     size_t num_arrays;
     void *state;                /* the kind's, with */

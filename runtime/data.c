@@ -20,6 +20,7 @@ struct qgc_data {
     qgc_diag *diag;
     qgc_arena arena; /* holds this struct as well */
     const char *path;
+    const struct qgc_picture_format *pictures;
     QGC_VEC(part) parts; /* files, in order */
     const void *memory;  /* the only part's content, or NULL: it has a path */
     size_t memory_bytes;
@@ -83,7 +84,7 @@ static qgc_result open_part(qgc_data *data, size_t index)
         file = qgc_file_from_memory(data->parts.data[index].path, data->memory, data->memory_bytes);
     else
         QGC_TRY(qgc_file_open(data->diag, data->parts.data[index].path, &file));
-    data->file = (qgc_array_file){.file = file};
+    data->file = (qgc_array_file){.file = file, .pictures = data->pictures};
     data->is_open = true;
     data->current = index;
     const qgc_data_kind *kind = qgc_data_find_kind(data->diag, &file);
@@ -251,8 +252,15 @@ static qgc_result finish_open(qgc_data *data, qgc_result result, qgc_data **out)
 
 qgc_result qgc_data_open(qgc_diag *diag, const char *path, qgc_data **out)
 {
+    return qgc_data_open_with(diag, path, NULL, out);
+}
+
+qgc_result qgc_data_open_with(qgc_diag *diag, const char *path,
+                              const struct qgc_picture_format *pictures, qgc_data **out)
+{
     struct stat info;
     qgc_data *data = create(diag, path);
+    data->pictures = pictures;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return finish_open(data, list_folder(data), out);
     qgc_vec_push(&data->arena, &data->parts, ((part){data->path, 0, false}));

@@ -1,6 +1,6 @@
-/* Data files as streams of samples: .npy, .npz, .safetensors, IDX (plain or in gzip), or a folder
- * of such files. The kind follows from a file's content, and from its name where the content says
- * nothing.
+/* Data files as streams of samples: .npy, .npz, .safetensors, IDX (plain or in gzip), PNG and JPEG
+ * pictures (one sample each), or a folder of such files. The kind follows from a file's content,
+ * and from its name where the content says nothing.
  *
  * A source has one or more arrays of fixed type. .npz and .safetensors name theirs; .npy and IDX
  * have one whose name is empty. To be read in batches, all arrays have to agree in their first
@@ -21,6 +21,9 @@ typedef struct qgc_data qgc_data;
  * the source; all later errors go there. Reports QGC_D_FILE_OPEN, QGC_D_FILE_UNKNOWN and
  * QGC_D_FILE_FORMAT (also for files of a folder that do not agree). */
 qgc_result qgc_data_open(qgc_diag *diag, const char *path, qgc_data **out);
+/* The same; |pictures| (picture.h, borrowed, or NULL) says how pictures become tensors. */
+qgc_result qgc_data_open_with(qgc_diag *diag, const char *path,
+                              const struct qgc_picture_format *pictures, qgc_data **out);
 /* One file from memory, which is borrowed. */
 qgc_result qgc_data_open_memory(qgc_diag *diag, const char *name, const void *data, size_t size,
                                 qgc_data **out);

@@ -3,6 +3,7 @@
 #include "runtime/idx.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
+#include "runtime/picture.h"
 #include "runtime/safetensors.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@ static const qgc_data_kind kinds[] = {
     {"safetensors", {".safetensors"}, qgc_safetensors_detect, qgc_safetensors_open_arrays},
     {"IDX", {"-ubyte", ".idx"}, qgc_idx_detect, qgc_idx_open_arrays},
     {"gzipped IDX", {"-ubyte.gz", ".idx.gz"}, qgc_idx_gzip_detect, qgc_idx_gzip_open_arrays},
+    {"PNG", {".png"}, qgc_png_detect, qgc_png_open_arrays},
+    {"JPEG", {".jpg", ".jpeg"}, qgc_jpeg_detect, qgc_jpeg_open_arrays},
 };
 
 enum { NUM_KINDS = sizeof kinds / sizeof *kinds };

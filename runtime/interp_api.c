@@ -4,6 +4,7 @@
 #include "runtime/interp.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
+#include "runtime/picture.h"
 #include "runtime/ref/ref.h"
 #include "runtime/safetensors.h"
 
@@ -68,11 +69,19 @@ static qgc_result read_all(qgc_data *data, const char *name, qgc_tensors *add_to
     return QGC_OK;
 }
 
+qgc_result qgc_context_set_image(qgc_context *context, const char *text)
+{
+    qgc_picture_format *format = QGC_NEW(&context->arena, qgc_picture_format);
+    QGC_TRY(qgc_picture_format_parse(&context->diag, text, format));
+    context->pictures = format;
+    return QGC_OK;
+}
+
 qgc_result qgc_tensors_read(qgc_context *context, const char *path, const char *name,
                             qgc_tensors *add_to)
 {
     qgc_data *data;
-    QGC_TRY(qgc_data_open(&context->diag, path, &data));
+    QGC_TRY(qgc_data_open_with(&context->diag, path, context->pictures, &data));
     qgc_result result = QGC_OK;
     if (name && qgc_data_num_arrays(data) != 1)
         result = qgc_report(&context->diag, QGC_NO_LOC, QGC_D_USAGE,

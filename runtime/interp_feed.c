@@ -66,7 +66,7 @@ static qgc_result open_feed(qgc_feed *f, const char *path)
     if (!f->func->num_params)
         return qgc_report(diag, f->func->loc, QGC_D_BAD_INPUT,
                           "@%s has no inputs: there is nothing to run it on", f->func->name->data);
-    QGC_TRY(qgc_data_open(diag, path, &f->data));
+    QGC_TRY(qgc_data_open_with(diag, path, f->func->module->context->pictures, &f->data));
     QGC_TRY(match_arrays(f, path));
     QGC_TRY(choose_samples(f));
     f->fixed = fixed_batch(f->func);

@@ -20,6 +20,11 @@ QGC_API void qgc_context_destroy(qgc_context *context);
 /* Comma-separated pass names, or "all": whose remarks are collected. Copied. */
 QGC_API void qgc_context_set_remarks(qgc_context *context, const char *passes);
 
+/* How PNG and JPEG files of data become tensors: "size=224,mean=0.485/0.456/0.406,..."
+ * (docs/driver.md has the keys). Copied; what is malformed or contradicts itself is reported (code
+ * USAGE). */
+QGC_API qgc_result qgc_context_set_image(qgc_context *context, const char *text);
+
 /* Prints what was reported since the last flush, sorted by location, and forgets it. */
 QGC_API void qgc_context_flush(qgc_context *context, FILE *out, qgc_diag_format format, bool color);
 /* Warnings and remarks are dropped. */

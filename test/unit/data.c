@@ -168,9 +168,10 @@ static void test_kinds(void **state)
     const char *path = in_folder(b, "file");
     expect_open_fails(b, path, QGC_D_FILE_OPEN, "No such file or directory");
     write_bytes(path, "some text", 9);
-    expect_open_fails(b, path, QGC_D_FILE_UNKNOWN,
-                      "file: expected npy, npz, safetensors, IDX or gzipped IDX data, found "
-                      "neither the content nor the name of any");
+    expect_open_fails(
+        b, path, QGC_D_FILE_UNKNOWN,
+        "file: expected npy, npz, safetensors, IDX, gzipped IDX, PNG or JPEG data, found "
+        "neither the content nor the name of any");
     /* Content goes before the name. */
     qgc_data *data;
     qgc_str npy = read_bytes(b, "test/data/f4.npy");

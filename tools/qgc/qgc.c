@@ -37,6 +37,10 @@ const option common_options[] = {
 #define LOWER_OPTION                                                                               \
     {"--target", "NAME", "partition and lower a quantized graph for this target first", false}
 
+/* Of commands whose data may be pictures. */
+#define IMAGE_OPTION                                                                               \
+    {"--image", "KEY=VALUE,...", "how a PNG or JPEG of --data becomes a tensor", false}
+
 const command commands[] = {
     {"opt",
      "FILE",
@@ -64,8 +68,10 @@ const command commands[] = {
      "qgc run docs/examples/linear.qir --input x=docs/examples/x.npy",
      1,
      1,
-     {{"--input", "NAME=FILE", "a tensor (.npy, .npz, .safetensors, IDX, .pb) for an input", true},
+     {{"--input", "NAME=FILE",
+       "a tensor (.npy, .npz, .safetensors, IDX, .pb, a picture) for an input", true},
       {"--data", "FILE", "tensors for all inputs, by name", false},
+      IMAGE_OPTION,
       {"--func", "NAME|all", "which function (default main); all: each without inputs", false},
       LOWER_OPTION,
       ENGINE_OPTIONS,
@@ -150,8 +156,9 @@ const command commands[] = {
      "qgc calibrate docs/examples/prepared.qir --data docs/examples/samples.npy",
      1,
      1,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"-o", "FILE", "where to write (- is stdout, the default)", false},
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},
@@ -172,6 +179,7 @@ const command commands[] = {
      MAX_FILES,
      {{"-o", "FILE", "merge: where to write (- is stdout, the default)", false},
       {"--data", "FILE|FOLDER", "check: samples, as for calibrate", false},
+      IMAGE_OPTION,
       {"--max-clipped", "PERCENT", "check: exit code 1 where a value is clipped more", false},
       {"--same-data", NULL, "check: refuse data that the statistics were not made with", false},
       {"--method", "mse|minmax|entropy|percentile:P", "how statistics become ranges (default mse)",
@@ -189,8 +197,9 @@ const command commands[] = {
      "qgc quantize docs/examples/linear.qir --data docs/examples/samples.npy",
      1,
      1,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"-o", "FILE", "where to write (- is stdout, the default)", false},
       {"--rules", "FILE.qcfg", "what becomes what (default: preset int8)", false},
       {"--table", "NAME|FILE.qpat", "a quantizer table says it: pt2e-a, pt2e-x, pt2e-i or yours",
@@ -234,6 +243,7 @@ const command commands[] = {
       {"--rounds", "N", "measure so many rounds, however long they take", false},
       {"--input", "NAME=FILE", "a tensor for an input; the others are random", true},
       {"--data", "FILE", "tensors for inputs, by name", false},
+      IMAGE_OPTION,
       {"--seed", "N", "of random inputs", false},
       {"--format", "text|json", "how to print", false},
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
@@ -246,8 +256,9 @@ const command commands[] = {
      "--labels models/fashion-500-labels-idx1-ubyte.gz --batch 50 --limit 100",
      1,
      1,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"--labels", "FILE", "one integer per sample: top-1 and top-5", false},
       {"--against", "FILE", "another graph: agreement and error of the first result", false},
       {"--min-top1", "PERCENT", "exit code 1 below this top-1", false},
@@ -268,8 +279,9 @@ const command commands[] = {
      "--data docs/examples/samples.npy",
      2,
      2,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"-o", "FILE", "also write a .csv, .json, .html or text file, by its ending", true},
       {"--labels", "FILE", "one integer per sample: top-1 of both", false},
       {"--worst", "N", "list the N worst samples of each output (default 3)", false},
@@ -314,8 +326,9 @@ const command commands[] = {
      1,
      1,
      {{"--target", "NAME", "the backend (a plug-in)", false},
-      {"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+      {"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"--all", NULL, "a line for every op, not only for those that differ", false},
       {"--batch", "N", "samples per run, where the graph leaves it open (default 1)", false},
       {"--limit", "N", "at most so many samples", false},
@@ -358,8 +371,9 @@ const command commands[] = {
      "qgc sens docs/examples/calibrated.qir --data docs/examples/samples.npy",
      1,
      1,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"--labels", "FILE", "one integer per sample: top-1", false},
       {"-o", "FILE", "write the table for rules files, or .csv, .json by the ending", true},
       {"--what", "activation|weight|both", "which values (default both)", false},
@@ -385,8 +399,9 @@ const command commands[] = {
      "qgc tune docs/examples/linear.qir --data docs/examples/samples.npy --min-sqnr 45",
      1,
      1,
-     {{"--data", "FILE|FOLDER", "samples: .npy, .npz, .safetensors, IDX, or a folder of them",
-       false},
+     {{"--data", "FILE|FOLDER",
+       "samples: .npy, .npz, .safetensors, IDX, pictures, or a folder of them", false},
+      IMAGE_OPTION,
       {"--labels", "FILE", "one integer per sample: top-1", false},
       {"--max-drop", "PERCENT",
        "goal: top-1 below the float graph's; without --labels: samples "
@@ -611,6 +626,18 @@ static qgc_result load_plugins(invocation *call)
     return QGC_OK;
 }
 
+/* What options ask of the context. */
+static qgc_result configure(invocation *call)
+{
+    const char *remarks = get_option(call, "--remarks"), *image = get_option(call, "--image");
+    if (remarks)
+        qgc_context_set_remarks(call->context, remarks);
+    qgc_context_set_quiet(call->context, has_option(call, "--quiet"));
+    if (image)
+        QGC_CHECK(qgc_context_set_image(call->context, image));
+    return load_plugins(call);
+}
+
 static int dispatch(const command *c, char **argv)
 {
     invocation call = {.command = c, .context = qgc_context_create()};
@@ -620,11 +647,7 @@ static int dispatch(const command *c, char **argv)
     } else if (has_option(&call, "--help")) {
         code = print_command_help(c);
     } else {
-        const char *remarks = get_option(&call, "--remarks");
-        if (remarks)
-            qgc_context_set_remarks(call.context, remarks);
-        qgc_context_set_quiet(call.context, has_option(&call, "--quiet"));
-        code = load_plugins(&call) == QGC_OK ? c->run(&call) : fail(&call);
+        code = configure(&call) == QGC_OK ? c->run(&call) : fail(&call);
     }
     qgc_context_destroy(call.context);
     return code;
