@@ -46,6 +46,8 @@ static inline uint32_t qgc_chain_num_operands(const qgc_chain *c)
 }
 /* Outputs of a group as the constants have them: whole vectors. */
 int64_t qgc_chain_padded(const qgc_planner *p, int64_t channels);
+/* Into how many units rows go, of whole tiles at least: so that each thread gets one. */
+int64_t qgc_split_rows(const qgc_planner *p, int64_t images, int64_t rows);
 /* The step, with tile, weights, bias and units. */
 void qgc_add_chain(qgc_chain *c);
 /* conv1d, conv2d and their transposes, whose common conditions hold. */

@@ -68,15 +68,17 @@ const char *qgc_match_conv(qgc_product *m)
 /* ---- buffers ---- */
 
 /* A use as a convolution's input with a border. */
-static bool wants_border(const qgc_use *use, qgc_border *border, uint8_t *value)
+static bool wants_border(const qgc_use *use, qgc_border *border, uint16_t *value)
 {
     qgc_product m = {.node = use->user};
     bool is_conv = m.node->op == QGC_OP_INT_CONV2D || m.node->op == QGC_OP_INT_CONV1D ||
                    qgc_is_transposed(m.node->op);
-    if (!is_conv || use != &m.node->operands[0] || qgc_match_x(&m) || qgc_match_weights(&m))
+    if (!is_conv || use != &m.node->operands[0])
+        return false;
+    if ((qgc_match_x(&m) || qgc_match_weights(&m)) && qgc_match_words(&m))
         return false;
     *border = qgc_read_window(m.node).border;
-    *value = (uint8_t)m.x_stored_zero_point;
+    *value = (uint16_t)m.x_stored_zero_point;
     return !qgc_border_is_empty(border);
 }
 
@@ -86,10 +88,10 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /* The border that covers all convolutions that agree with the first one on its value. */
-static qgc_border common_border(const qgc_value *value, uint8_t *out_value)
+static qgc_border common_border(const qgc_value *value, uint16_t *out_value)
 {
     qgc_border all = {0}, one;
-    uint8_t border_value;
+    uint16_t border_value;
     for (const qgc_use *use = value->first_use; use; use = use->next) {
         if (!wants_border(use, &one, &border_value))
             continue;
@@ -104,7 +106,7 @@ static qgc_border common_border(const qgc_value *value, uint8_t *out_value)
 
 qgc_buffer *qgc_make_output(qgc_planner *p, const qgc_value *value)
 {
-    uint8_t border_value = 0;
+    uint16_t border_value = 0;
     qgc_border border = common_border(value, &border_value);
     qgc_buffer *buffer = qgc_planner_new_nhwc(p, value, border, border_value);
     qgc_planner_fill_border(p, buffer);
@@ -115,7 +117,7 @@ qgc_conv_buffers qgc_make_buffers(qgc_planner *p, const qgc_product *m, const qg
 {
     qgc_border none = {0};
     qgc_conv_buffers b = {0};
-    b.in = qgc_planner_nhwc(p, m->x, window->border, (uint8_t)m->x_stored_zero_point);
+    b.in = qgc_planner_nhwc(p, m->x, window->border, (uint16_t)m->x_stored_zero_point);
     b.in_pixels = qgc_buffer_pixels(b.in, &window->border);
     if (m->addend) {
         b.addend = qgc_planner_nhwc(p, m->addend, none, 0);

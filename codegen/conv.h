@@ -34,6 +34,14 @@ qgc_buffer *qgc_make_output(qgc_planner *p, const qgc_value *value);
  * of the image. |out_size|: rows, columns. */
 void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
                   const qgc_conv_buffers *b, const int64_t *out_size);
+/* As qgc_match_conv, for codegen/plan_words.c: x and w of 8 or 16 bits, any constant zero points.
+ */
+const char *qgc_match_words(qgc_product *m);
+/* How a step of a convolution is added: as qgc_add_conv. */
+typedef void qgc_add_conv_fn(qgc_planner *p, const qgc_product *m, const qgc_window *win,
+                             const qgc_conv_buffers *b, const int64_t *out_size);
+/* A matched transposed convolution, each phase by |add|. NULL, or why not. */
+const char *qgc_plan_phases(qgc_planner *p, const qgc_product *m, qgc_add_conv_fn *add);
 /* NULL, or why not. */
 const char *qgc_plan_conv_transpose(qgc_planner *p, const qgc_node *node);
 

@@ -114,18 +114,30 @@ void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
     out_shape[3] = type->dims[type->rank - 1].value;
 }
 
+static void fill(const qgc_buffer *b, uint8_t *data, size_t bytes)
+{
+    uint16_t value = b->border_value;
+    size_t size = qgc_dtype_bytes(b->value->type->dtype);
+    if (size == 1 || value >> 8 == (value & 0xff)) {
+        memset(data, value & 0xff, bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i += size)
+        memcpy(data + i, &value, sizeof value);
+}
+
 void qgc_fill_border(const qgc_buffer *b, uint8_t *data)
 {
     int64_t pixel = b->c * (int64_t)qgc_dtype_bytes(b->value->type->dtype);
     size_t width = (size_t)(b->w * pixel), left = (size_t)(b->border.left * pixel);
     size_t row = left + width + (size_t)(b->border.right * pixel);
     for (int64_t n = 0; n < b->n; n++) {
-        memset(data, b->border_value, row * (size_t)b->border.top + left);
+        fill(b, data, row * (size_t)b->border.top + left);
         data += row * (size_t)b->border.top + left + width;
         for (int64_t y = 1; y < b->h; y++, data += row)
-            memset(data, b->border_value, row - width);
+            fill(b, data, row - width);
         size_t rest = row - width - left + row * (size_t)b->border.bottom;
-        memset(data, b->border_value, rest);
+        fill(b, data, rest);
         data += rest;
     }
 }

@@ -110,6 +110,51 @@ static inline int64_t qgc_conv_tiles(const qgc_conv_kernel *k)
     return tiles;
 }
 
+/* Convolution of NHWC, linear and matmul where x or w has 16 bits or w a zero point:
+ *
+ * sum[p][o] = start[o] + sum over rows, runs, steps, k < 2 of x[p][run][2 * step + k] *
+ * w[o][...][k]
+ *
+ * x as stored, of u16 less 32768; w less its zero point, as one i16 or in two planes, low + 256 *
+ * high, with low in -128..127. A run is contiguous in the input, as of conv; depthwise it is a tap,
+ * of one step, whose second weight is 0. Sums of i32 are added to ones of i64 before they can
+ * overflow: see |flush|. */
+typedef enum qgc_words_flush {
+    QGC_WORDS_AT_END,
+    QGC_WORDS_BY_ROW, /* of the kernel */
+    QGC_WORDS_BY_RUN,
+    QGC_WORDS_BY_STEPS
+} qgc_words_flush;
+typedef struct qgc_words_kernel {
+    qgc_kernel base; /* units: rows of the result, of all images */
+    int64_t images, out_h, out_w, out_c, groups;
+    int64_t group_bytes;     /* of x */
+    qgc_pixels in, out;      /* of the output's pixels; in: their first taps */
+    int64_t rows, row_bytes; /* of the kernel; bytes of x from one to the next */
+    int64_t runs, run_bytes; /* of each row, likewise */
+    int64_t run_steps;
+    qgc_dtype x;        /* u8, u16, i16 */
+    uint32_t out_bytes; /* of an element: raw 4 or 8 */
+    bool is_depthwise;  /* output channel c reads input channel c */
+    uint32_t planes;
+    qgc_words_flush flush;
+    int64_t flush_steps;
+    bool is_narrow; /* proved: i32 holds the sums. Their starts are i32, else i64 */
+    bool is_double; /* proved: f64 holds them; the starts are f64 */
+    qgc_epilogue epilogue;
+    uint32_t tile_vectors, tile_pixels;
+} qgc_words_kernel;
+
+/* Its constants; per group padded to whole vectors, in natural order. Weights i16: [group][block]
+ * [row][run][step][vector][plane][lane][2]. */
+enum {
+    QGC_WORDS_WEIGHTS,
+    QGC_WORDS_START,
+    QGC_WORDS_MULTIPLIERS,
+    QGC_WORDS_BIAS, /* NULL: none */
+    QGC_WORDS_NUM_CONSTANTS
+};
+
 /* Constants of kernels with an epilogue. Weights s8, of conv: [group][block][run][step][vector]
  * [lane][4]; the accumulator's start i32, multipliers f32, bias and addend multipliers f32 (NULL
  * without one), per group padded to whole vectors, in the blocks' order of channels. Of conv, one

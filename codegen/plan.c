@@ -40,7 +40,7 @@ static bool same_border(const qgc_border *a, const qgc_border *b)
 }
 
 static qgc_buffer *find_buffer(qgc_planner *p, const qgc_value *value, qgc_buffer_form form,
-                               const qgc_border *border, uint8_t border_value)
+                               const qgc_border *border, uint16_t border_value)
 {
     for (size_t i = 0; i < p->plan->buffers.size; i++) {
         qgc_buffer *b = p->plan->buffers.data[i];
@@ -151,7 +151,7 @@ qgc_buffer *qgc_planner_rows(qgc_planner *p, const qgc_value *value)
 }
 
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                                 uint8_t border_value)
+                                 uint16_t border_value)
 {
     int64_t shape[4];
     qgc_buffer *b = add_buffer(p, value, QGC_BUFFER_NHWC);
@@ -182,7 +182,7 @@ bool qgc_border_is_empty(const qgc_border *b)
 }
 
 qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                                  uint8_t border_value)
+                                  uint16_t border_value)
 {
     for (size_t i = 0; i < p->plan->buffers.size; i++) {
         qgc_buffer *b = p->plan->buffers.data[i];
@@ -194,7 +194,7 @@ qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_bo
 }
 
 qgc_buffer *qgc_planner_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                             uint8_t border_value)
+                             uint16_t border_value)
 {
     qgc_buffer *found = qgc_planner_find_nhwc(p, value, border, border_value);
     if (found)

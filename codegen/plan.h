@@ -6,7 +6,7 @@
  * Kernels work on 8-bit unsigned values, a signed tensor with 128 added to values and zero points:
  * ROWS is that in the order of PLAIN (for u8 tensors PLAIN serves), NHWC has the channels last, and
  * a border of its zero point around each image where a kernel pads. Values of other types have the
- * forms PLAIN and NHWC, without a border. */
+ * forms PLAIN and NHWC, the latter with a border where they have 16 bits. */
 #ifndef QGC_CODEGEN_PLAN_H
 #define QGC_CODEGEN_PLAN_H
 
@@ -29,7 +29,7 @@ typedef struct qgc_buffer {
     qgc_buffer_form form;
     int64_t n, h, w, c; /* NHWC; w counts without the border */
     qgc_border border;
-    uint8_t border_value;
+    uint16_t border_value;          /* an element of one or two bytes */
     size_t offset, bytes;           /* in the region's arena */
     const void *data;               /* a constant's elements: not in the arena */
     struct qgc_buffer *alias;       /* whose memory this is, or NULL */

@@ -113,8 +113,7 @@ const qgc_value *qgc_chain_result(const qgc_chain *c)
     return c->group ? c->group->result : &c->node->results[0];
 }
 
-/* Into how many units, of whole tiles at least: so that each thread gets one. */
-static int64_t split_rows(const qgc_planner *p, int64_t images, int64_t rows)
+int64_t qgc_split_rows(const qgc_planner *p, int64_t images, int64_t rows)
 {
     enum { LEAST = 8 };
     int64_t threads = p->target->threads;
@@ -147,7 +146,7 @@ static int64_t split_pixels(qgc_chain *c, int64_t pixels)
                 k->pixels_first = true;
                 return pixels / size;
             }
-    return split_rows(c->p, 1, pixels);
+    return qgc_split_rows(c->p, 1, pixels);
 }
 
 /* Columns and rows that need not be told apart become one long row. */
@@ -220,7 +219,7 @@ static void set_rows(qgc_chain *c, int64_t rows, int64_t depth)
     qgc_chain_kernel *k = c->k;
     int64_t in = depth * (int64_t)sizeof(float);
     int64_t out = k->out_c * (int64_t)qgc_dtype_bytes(qgc_chain_result(c)->type->dtype);
-    k->out_h = split_rows(c->p, k->images, rows);
+    k->out_h = qgc_split_rows(c->p, k->images, rows);
     k->out_w = rows / k->out_h;
     k->channels = depth;
     k->in = (qgc_pixels){0, rows * in, k->out_w * in, in};

@@ -5,11 +5,14 @@
 #include "codegen/phase.h"
 #include "ir/view.h"
 
+#include <string.h>
+
 enum { MOST_PHASES = 16 }; /* each is code of its own */
 
 typedef struct transposed {
     qgc_planner *p;
     const qgc_product *m;
+    qgc_add_conv_fn *add;
     qgc_window_dim dims[QGC_MAX_SPATIAL];
     qgc_window whole;
     qgc_conv_buffers buffers;
@@ -33,10 +36,11 @@ static qgc_tensor *phase_weights(const transposed *t, const qgc_phase *h, const 
             all = t->dims[1].kernel * t->dims[2].kernel;
     int64_t channels = w->shape[0] / groups, outputs = w->shape[1];
     int64_t shape[] = {outputs * groups, channels, h->kernel, v->kernel};
-    size_t num = (size_t)(shape[0] * channels * h->kernel * v->kernel);
+    size_t size = qgc_dtype_bytes(w->dtype);
+    size_t bytes = (size_t)(shape[0] * channels * h->kernel * v->kernel) * size;
     qgc_tensor *out = QGC_NEW(arena, qgc_tensor);
-    uint8_t *to = qgc_arena_alloc(arena, num);
-    *out = (qgc_tensor){.dtype = w->dtype, .rank = 4, .bytes = num, .data = to};
+    uint8_t *to = qgc_arena_alloc(arena, bytes);
+    *out = (qgc_tensor){.dtype = w->dtype, .rank = 4, .bytes = bytes, .data = to};
     for (uint32_t i = 0; i < 4; i++)
         out->shape[i] = shape[i];
     for (int64_t o = 0; o < shape[0]; o++)
@@ -45,7 +49,9 @@ static qgc_tensor *phase_weights(const transposed *t, const qgc_phase *h, const 
                 for (int64_t j = 0; j < v->kernel; j++) {
                     int64_t row = (o / outputs * channels + c) * outputs + o % outputs;
                     int64_t tap = qgc_phase_tap(h, i) * t->dims[2].kernel + qgc_phase_tap(v, j);
-                    *to++ = ((const uint8_t *)w->data)[row * all + tap];
+                    const uint8_t *from = w->data;
+                    memcpy(to, from + (size_t)(row * all + tap) * size, size);
+                    to += size;
                 }
     return out;
 }
@@ -67,7 +73,7 @@ static void add_phase(const transposed *t, const qgc_phase *h, const qgc_phase *
                          (t->whole.border.left - v->begin) * b.in_pixels.pixel;
     place(&b.out_pixels, h, v);
     place(&b.addend_pixels, h, v);
-    qgc_add_conv(t->p, &m, &window, &b, (int64_t[]){h->out, v->out});
+    t->add(t->p, &m, &window, &b, (int64_t[]){h->out, v->out});
 }
 
 static bool list_phases(const transposed *t, uint32_t dim, qgc_phases *out)
@@ -79,24 +85,27 @@ static bool list_phases(const transposed *t, uint32_t dim, qgc_phases *out)
     return true;
 }
 
-const char *qgc_plan_conv_transpose(qgc_planner *p, const qgc_node *node)
+const char *qgc_plan_phases(qgc_planner *p, const qgc_product *m, qgc_add_conv_fn *add)
 {
-    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
-    transposed t = {.p = p, .m = &m};
+    transposed t = {.p = p, .m = m, .add = add};
     qgc_phases h, v;
-    const char *why = qgc_match_conv(&m);
-    if (why)
-        return why;
-    qgc_read_window_dims(node, t.dims);
+    qgc_read_window_dims(m->node, t.dims);
     if (!list_phases(&t, 1, &h) || !list_phases(&t, 2, &v))
         return "a window lies out of bounds";
     if (h.num * v.num > MOST_PHASES)
         return "its strides are large";
-    t.whole = qgc_read_window(node);
-    t.buffers = qgc_make_buffers(p, &m, &t.whole);
+    t.whole = qgc_read_window(m->node);
+    t.buffers = qgc_make_buffers(p, m, &t.whole);
     for (int64_t i = 0; i < h.num; i++)
         for (int64_t j = 0; j < v.num; j++)
             add_phase(&t, &h.list[i], &v.list[j]);
     qgc_planner_set_phases(p, h.num * v.num);
     return NULL;
+}
+
+const char *qgc_plan_conv_transpose(qgc_planner *p, const qgc_node *node)
+{
+    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
+    const char *why = qgc_match_conv(&m);
+    return why ? why : qgc_plan_phases(p, &m, qgc_add_conv);
 }

@@ -1,5 +1,5 @@
-/* Plans requantize as an elementwise kernel: any terms that broadcast, on NHWC buffers where its
- * 8-bit terms lie so, else on PLAIN ones. */
+/* Plans requantize as an elementwise kernel: any terms that broadcast, on NHWC buffers where one of
+ * its shape lies so, else on PLAIN ones. */
 #include "codegen/conv.h"
 #include "ir/view.h"
 
@@ -55,10 +55,11 @@ static void nhwc_strides(const map *m, const qgc_buffer *b, qgc_map_operand *out
 {
     qgc_border none = {0};
     qgc_pixels p = qgc_buffer_pixels(b, &none);
-    const int64_t strides[] = {p.image, p.row, p.pixel, 1};
+    const int64_t strides[] = {p.image, p.row, p.pixel, (int64_t)qgc_dtype_bytes(out->dtype)};
+    const int64_t sizes[] = {b->n, b->h, b->w, b->c};
     out->first = p.first;
     for (uint32_t i = 0; i < m->rank; i++)
-        out->strides[i] = m->shape[i] == 1 ? 0 : strides[i];
+        out->strides[i] = sizes[i] == 1 ? 0 : strides[i];
 }
 
 static void plain_operand(map *m, const qgc_value *value, uint32_t skip, bool by_axis,
@@ -92,13 +93,13 @@ static bool has_same_shape(const qgc_type *a, const qgc_type *b)
 static bool choose_nhwc(const map *m)
 {
     bool any = false;
-    if (m->rank != 4 || !qgc_is_8bit(m->result->type->dtype))
+    if (m->rank != 4 || m->result->type->dtype == QGC_DTYPE_I32 || is_raw(m))
         return false;
     for (uint32_t i = 0; i < m->num_terms; i++) {
         const qgc_value *term = term_of(m, i);
-        if (!qgc_is_8bit(term->type->dtype) || !has_same_shape(term->type, m->result->type))
+        if (term->type->rank != 4)
             return false;
-        any = any || lies_nhwc(m, term);
+        any = any || (lies_nhwc(m, term) && has_same_shape(term->type, m->result->type));
     }
     return any;
 }
@@ -115,6 +116,12 @@ static void choose_loops(map *m)
 
 /* ---- operands ---- */
 
+/* In the form NHWC. */
+static qgc_dtype stored_dtype(const qgc_value *value)
+{
+    return value->type->dtype == QGC_DTYPE_I8 ? QGC_DTYPE_U8 : value->type->dtype;
+}
+
 static void add_term(map *m, uint32_t index)
 {
     const qgc_value *value = term_of(m, index);
@@ -128,7 +135,7 @@ static void add_term(map *m, uint32_t index)
     }
     qgc_border none = {0};
     qgc_buffer *buffer = qgc_planner_nhwc(m->p, value, none, 0);
-    term->dtype = QGC_DTYPE_U8;
+    term->dtype = stored_dtype(value);
     m->k->term_zero_points[index] += qgc_unsigned_shift(value->type->dtype);
     nhwc_strides(m, buffer, term);
     m->inputs[m->num_inputs++] = buffer;
@@ -286,7 +293,7 @@ static const char *check(const map *m)
 static qgc_buffer *make_output(map *m)
 {
     qgc_map_operand *out = &m->k->out;
-    out->dtype = m->nhwc ? QGC_DTYPE_U8 : m->result->type->dtype;
+    out->dtype = m->nhwc ? stored_dtype(m->result) : m->result->type->dtype;
     qgc_buffer *buffer =
         m->nhwc ? qgc_make_output(m->p, m->result) : qgc_planner_plain(m->p, m->result);
     int64_t sizes[QGC_MAP_MAX_DIMS];
@@ -352,6 +359,8 @@ const char *qgc_plan_map(qgc_planner *p, const qgc_node *node)
     m.k->base.kind = QGC_KERNEL_MAP;
     m.k->num_terms = m.num_terms;
     m.k->is_product = m.product != NULL;
+    for (uint32_t i = 0; i < m.num_terms; i++)
+        qgc_planner_settle(p, term_of(&m, i));
     choose_loops(&m);
     for (uint32_t i = 0; i < m.num_terms; i++)
         add_term(&m, i);

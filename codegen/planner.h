@@ -18,16 +18,16 @@ typedef struct qgc_planner {
 
 qgc_step *qgc_planner_add_step(qgc_planner *p, qgc_step_kind kind, uint32_t num_inputs,
                                uint32_t num_outputs);
-/* Plans the put-off sum that the value is, if it is one, by itself. */
+/* Plans the put-off sum that the value is, if it is one and no planner took it, by itself. */
 void qgc_planner_settle(qgc_planner *p, const qgc_value *value);
 /* The value's PLAIN buffer; adds a step that makes it where it lies in another form only. */
 qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value);
 /* The value as NHWC with a border of at least this, likewise. Rank 3 or 4, 8-bit. */
 qgc_buffer *qgc_planner_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                             uint8_t border_value);
+                             uint16_t border_value);
 /* The same where it lies so already, else NULL. */
 qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                                  uint8_t border_value);
+                                  uint16_t border_value);
 /* The buffer's pixels, counted from |border| before the first one. */
 qgc_pixels qgc_buffer_pixels(const qgc_buffer *buffer, const qgc_border *border);
 bool qgc_border_is_empty(const qgc_border *border);
@@ -45,7 +45,7 @@ qgc_buffer *qgc_planner_scratch(qgc_planner *p, const qgc_value *value);
 /* Buffers that a kernel is about to fill. */
 qgc_buffer *qgc_planner_new_rows(qgc_planner *p, const qgc_value *value);
 qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
-                                 uint8_t border_value);
+                                 uint16_t border_value);
 
 /* A step of a generated kernel, which is whole but for its name, which is set: equal ones share it.
  */

@@ -136,7 +136,10 @@ const char *qgc_match_epilogue(qgc_product *m, int64_t channels, uint32_t channe
     if (num > 2)
         return "its requantize has more than two terms";
     m->term = user->operands[0].value == acc ? 0 : 1;
-    if (!qgc_is_8bit(result->type->dtype))
+    if (m->takes_16_bits && num > 1)
+        return "its requantize has two terms";
+    bool is_16_bits = result->type->dtype == QGC_DTYPE_I16 || result->type->dtype == QGC_DTYPE_U16;
+    if (!qgc_is_8bit(result->type->dtype) && !(m->takes_16_bits && is_16_bits))
         return "its result has more than 8 bits";
     if (qgc_node_word(user, "mode") != 0)
         return "its requantize adds zero points first";
@@ -162,8 +165,10 @@ qgc_epilogue qgc_make_epilogue(const qgc_product *m, double max_sum)
         return (qgc_epilogue){.is_raw = true};
     qgc_dtype dtype = node->results[0].type->dtype;
     int32_t shift = qgc_unsigned_shift(dtype);
-    int64_t lo = qgc_node_has(node, "lo") ? qgc_node_int(node, "lo") : -shift;
-    int64_t hi = qgc_node_has(node, "hi") ? qgc_node_int(node, "hi") : 255 - shift;
+    int64_t lowest = dtype == QGC_DTYPE_I16 ? INT16_MIN : -shift;
+    int64_t highest = lowest + (qgc_is_8bit(dtype) ? UINT8_MAX : UINT16_MAX);
+    int64_t lo = qgc_node_has(node, "lo") ? qgc_node_int(node, "lo") : lowest;
+    int64_t hi = qgc_node_has(node, "hi") ? qgc_node_int(node, "hi") : highest;
     return (qgc_epilogue){.has_bias = m->c.list || m->c.value != 0.0f,
                           .has_addend = m->addend != NULL,
                           .addend_zero_point = m->addend_zero_point,

@@ -17,6 +17,7 @@ static inline float qgc_channel_value(const qgc_channel_values *values, int64_t 
 }
 
 typedef struct qgc_product {
+    bool takes_16_bits;              /* of the requantize's result; then of its only term */
     bool is_raw;                     /* the node's requantize is left alone */
     const qgc_node *node, *epilogue; /* epilogue NULL: the sum itself is the result */
     uint32_t term;                   /* of the epilogue: the node's sum */

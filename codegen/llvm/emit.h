@@ -90,6 +90,9 @@ LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVM
  * the sums' starts make up. */
 LLVMValueRef qgc_emit_raw_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
                               LLVMValueRef w);
+/* Of i32 |lanes|: acc + the sum of two i16 * i16 products per lane; |a| and |w| as i32 lanes. */
+LLVMValueRef qgc_emit_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                               LLVMValueRef w);
 /* Elements [first, first + num) of |vector|. */
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num);
 /* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */

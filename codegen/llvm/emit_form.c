@@ -124,11 +124,20 @@ static void emit_rows(form *f, LLVMValueRef from, LLVMValueRef to)
 
 /* ---- borders ---- */
 
-static void emit_fill(qgc_emitter *e, LLVMValueRef at, int64_t bytes, uint8_t value)
+static void emit_fill(qgc_emitter *e, const qgc_buffer *b, LLVMValueRef at, int64_t bytes)
 {
-    if (bytes)
-        LLVMBuildMemSet(e->builder, at, LLVMConstInt(e->i8, value, false), qgc_emit_i64(e, bytes),
-                        1);
+    uint16_t value = b->border_value;
+    if (!bytes)
+        return;
+    if (qgc_dtype_bytes(b->value->type->dtype) == 1 || value >> 8 == (value & 0xff)) {
+        LLVMBuildMemSet(e->builder, at, LLVMConstInt(e->i8, value & 0xff, false),
+                        qgc_emit_i64(e, bytes), 1);
+        return;
+    }
+    qgc_loop loop = {0};
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, bytes), 2);
+    qgc_emit_store(e, LLVMConstInt(e->i16, value, false), qgc_emit_at(e, at, loop.index), 1);
+    qgc_loop_end(e, &loop);
 }
 
 /* Around each image: what lies before its first row's pixels, between its rows, behind its last. */
@@ -144,14 +153,14 @@ static void emit_border(qgc_emitter *e, const qgc_buffer *b, LLVMValueRef to)
     qgc_loop images = {0}, rows = {0};
     qgc_loop_begin(e, &images, qgc_emit_i64(e, 0), qgc_emit_i64(e, b->n), 1);
     to = emit_offset(e, to, images.index, row * (b->border.top + b->h + b->border.bottom));
-    emit_fill(e, to, first, b->border_value);
+    emit_fill(e, b, to, first);
     if (b->h > 1 && row > width) {
         LLVMValueRef from = qgc_emit_at_const(e, to, first + width);
         qgc_loop_begin(e, &rows, qgc_emit_i64(e, 0), qgc_emit_i64(e, b->h - 1), 1);
-        emit_fill(e, emit_offset(e, from, rows.index, row), row - width, b->border_value);
+        emit_fill(e, b, emit_offset(e, from, rows.index, row), row - width);
         qgc_loop_end(e, &rows);
     }
-    emit_fill(e, qgc_emit_at_const(e, to, first + width + (b->h - 1) * row), last, b->border_value);
+    emit_fill(e, b, qgc_emit_at_const(e, to, first + width + (b->h - 1) * row), last);
     qgc_loop_end(e, &images);
 }
 

@@ -6,6 +6,14 @@ LLVMTypeRef qgc_emit_vector(LLVMTypeRef element, uint32_t lanes)
     return LLVMVectorType(element, lanes);
 }
 
+/* Of i16 pairs. */
+static const char *multiply_add(uint32_t lanes)
+{
+    return lanes == 4   ? "llvm.x86.sse2.pmadd.wd"
+           : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                        : "llvm.x86.avx512.pmaddw.d.512";
+}
+
 /* Widened: even and odd bytes as i16 pairs; u8 * s8 fits i16 * i16 -> i32 exactly. */
 static LLVMValueRef emit_widened_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
                                      LLVMValueRef a, LLVMValueRef w)
@@ -19,9 +27,7 @@ static LLVMValueRef emit_widened_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRe
     LLVMValueRef even_args[] = {LLVMBuildAnd(b, a16, low_byte, ""),
                                 LLVMBuildAShr(b, LLVMBuildShl(b, w16, eight, ""), eight, "")};
     LLVMValueRef odd_args[] = {LLVMBuildLShr(b, a16, eight, ""), LLVMBuildAShr(b, w16, eight, "")};
-    const char *madd = lanes == 4   ? "llvm.x86.sse2.pmadd.wd"
-                       : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
-                                    : "llvm.x86.avx512.pmaddw.d.512";
+    const char *madd = multiply_add(lanes);
     LLVMValueRef even = qgc_emit_intrinsic(e, madd, NULL, 0, even_args, 2);
     LLVMValueRef odd = qgc_emit_intrinsic(e, madd, NULL, 0, odd_args, 2);
     return LLVMBuildAdd(b, acc, LLVMBuildAdd(b, even, odd, ""), "");
@@ -96,6 +102,40 @@ LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVM
     w = LLVMBuildBitCast(e->builder, w, LLVMTypeOf(low), "");
     LLVMValueRef more = emit_signed_dot(e, LLVMConstNull(LLVMTypeOf(acc)), low, w);
     return LLVMBuildSub(e->builder, acc, more, "");
+}
+
+static LLVMValueRef emit_neon_pair_dot(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a,
+                                       LLVMValueRef w)
+{
+    LLVMTypeRef vi32 = LLVMVectorType(e->i32, 4);
+    LLVMValueRef products[2];
+    for (uint32_t half = 0; half < 2; half++) {
+        LLVMValueRef args[] = {qgc_emit_part(e, a, 4 * half, 4), qgc_emit_part(e, w, 4 * half, 4)};
+        products[half] = qgc_emit_intrinsic(e, "llvm.aarch64.neon.smull", &vi32, 1, args, 2);
+    }
+    LLVMValueRef sums = qgc_emit_intrinsic(e, "llvm.aarch64.neon.addp", &vi32, 1, products, 2);
+    return LLVMBuildAdd(e->builder, acc, sums, "");
+}
+
+LLVMValueRef qgc_emit_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                               LLVMValueRef w)
+{
+    static const char *const dots[] = {"llvm.x86.avx512.vpdpwssd.128",
+                                       "llvm.x86.avx512.vpdpwssd.256",
+                                       "llvm.x86.avx512.vpdpwssd.512"};
+    LLVMTypeRef words = LLVMVectorType(e->i16, 2 * lanes);
+    bool has_dot = e->level->dot == QGC_DOT_VNNI256 || e->level->dot == QGC_DOT_VNNI512;
+    if (has_dot) {
+        LLVMValueRef args[] = {acc, a, w};
+        return qgc_emit_intrinsic(e, dots[lanes / 8], NULL, 0, args, 3);
+    }
+    a = LLVMBuildBitCast(e->builder, a, words, "");
+    w = LLVMBuildBitCast(e->builder, w, words, "");
+    if (e->level->arch == QGC_ARCH_AARCH64)
+        return emit_neon_pair_dot(e, acc, a, w);
+    LLVMValueRef args[] = {a, w};
+    return LLVMBuildAdd(e->builder, acc,
+                        qgc_emit_intrinsic(e, multiply_add(lanes), NULL, 0, args, 2), "");
 }
 
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num)

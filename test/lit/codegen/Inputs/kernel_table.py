@@ -32,7 +32,8 @@ def mover(op, y, x=(1, 8, 4, 6)):
 
 def product(op, x, w, y, attrs=""):
     def make(d):
-        return case([const("x", d, x), const("w", "i8", w)], f"{op} %x, %w {attrs}", typed(acc(d), y))
+        given = [const("c", d, x), f"  %x = identity %c : {typed(d, x)}", const("w", "i8", w)]
+        return case(given, f"{op} %x, %w {attrs}", typed(acc(d), y))
     return make
 
 
