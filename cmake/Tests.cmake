@@ -150,6 +150,26 @@ if(TARGET libqgc)
     target_include_directories(differential SYSTEM PRIVATE ${qgc_llvm_include})
     target_link_libraries(differential PRIVATE qgc_warnings libqgc)
     set_target_properties(differential PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/differential)
+
+    # The same with planted bugs: copies of some sources, linked before the library.
+    set(mutator ${CMAKE_CURRENT_SOURCE_DIR}/test/differential/mutations.py)
+    set(mutated_folder ${CMAKE_CURRENT_BINARY_DIR}/mutated)
+    execute_process(COMMAND ${QGC_PYTHON} -B ${mutator} --files OUTPUT_VARIABLE mutated
+        OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutator})
+    list(TRANSFORM mutated PREPEND ${mutated_folder}/ OUTPUT_VARIABLE mutated_copies)
+    list(TRANSFORM mutated PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE mutated_sources)
+    add_custom_command(OUTPUT ${mutated_copies} ${mutated_folder}/mutations.c
+        COMMAND ${QGC_PYTHON} -B ${mutator} ${CMAKE_CURRENT_SOURCE_DIR} ${mutated_folder}
+        DEPENDS ${mutator} ${mutated_sources} VERBATIM)
+    add_executable(differential-mutants EXCLUDE_FROM_ALL ${differential_sources} ${mutated_copies}
+        ${mutated_folder}/mutations.c)
+    target_compile_definitions(differential-mutants PRIVATE QGC_MUTATIONS)
+    target_include_directories(differential-mutants PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_include_directories(differential-mutants SYSTEM PRIVATE ${qgc_llvm_include})
+    target_link_libraries(differential-mutants PRIVATE qgc_warnings libqgc)
+    set_target_properties(differential-mutants PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY test/differential)
 endif()
 
 # test/bench/NAME.c is bench-NAME, built when asked for (tools/bench).

@@ -14,6 +14,7 @@ come "N passed, M failed" and, where a sample differs, the graph and its inputs 
 """
 import argparse
 import collections
+from concurrent import futures
 import os
 import pathlib
 import random
@@ -194,8 +195,9 @@ def mutants(options, work):
     samples.write(work / "graphs.mutants")
     names = [line.split(": ", 1) for line in subprocess.check_output([driver, "--mutations"], text=True).splitlines()]
     survivors = []
-    for name, text in names:
-        found = find_mutant(driver, work / "graphs.mutants", name)
+    pool = futures.ThreadPoolExecutor(options.jobs)
+    all_found = pool.map(lambda row: find_mutant(driver, work / "graphs.mutants", row[0]), names)
+    for (name, text), found in zip(names, all_found):
         print(f"{name:28} {found or 'SURVIVES: ' + text}", flush=True)
         survivors += [] if found else [name]
     print(f"{len(names) - len(survivors)} passed, {len(survivors)} failed")

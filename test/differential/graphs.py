@@ -5,6 +5,7 @@ follows) is drawn from a generator that the stratum and the seed make.
 Zero points are named after how they are stored without a sign: 0, 128, 255; of 16 bits 0, 2^15, 2^16-1; any is
 another one. A border is none, even (equal on all sides), uneven, or deep: windows lie wholly in it."""
 import itertools
+import math
 import random
 
 BITS = {"u8": (0, 255), "i8": (-128, 127), "i16": (-32768, 32767), "u16": (0, 65535), "i32": (-(2**31), 2**31 - 1)}
@@ -29,6 +30,7 @@ class Graph:
 
     def __init__(self, r):
         self.r, self.lines, self.params, self.results, self.count = r, [], [], [], 0
+        self.is_heavy = False  # sums of many large products of one sign, as they come
 
     def name(self):
         self.count += 1
@@ -53,10 +55,10 @@ class Graph:
     def const(self, dtype, shape):
         """All of one kind of number: any, an end of the range, both ends, mostly the middle."""
         r, (lo, hi), num = self.r, BITS[dtype], product_of(shape)
-        kind = r.choice(["any", "any", "any", "low", "high", "ends", "few"])
+        kind = r.choice(["any", "high", "high", "positive"] if self.is_heavy else ["any", "any", "any", "low", "high", "ends", "few"])
         if kind in ("low", "high"):
             return self.add(f"const {lo if kind == 'low' else hi}", dtype, shape)
-        pool = {"any": range(lo, hi + 1), "ends": [lo, hi], "few": [0] * 9 + [lo, hi, 1]}[kind]
+        pool = {"any": range(lo, hi + 1), "positive": range((lo + hi + 1) // 2, hi + 1), "ends": [lo, hi], "few": [0] * 9 + [lo, hi, 1]}[kind]
         return self.add("const " + self.nested(list(map(str, r.choices(pool, k=num))), shape), dtype, shape)
 
     def floats(self, shape, lo, hi):
@@ -85,7 +87,7 @@ class Graph:
 
 def scale_of(g, taps):
     """Multipliers from where most results are inside of the range to where none is, sums overflow, or vanish."""
-    return max(g.r.choice([1, 1, 1, 1, 1e-4, 1e3, 1e6, 1e35, 1e-33]) / (taps * 40 + 1), 1.2e-37)
+    return max(g.r.choice([1, 1, 1, 1, 1e-4, 1e3, 1e6, 1e10, 1e12, 1e35, 1e-33]) / (taps * 40 + 1), 1.2e-37)
 
 
 def bounds(g, dtype):
@@ -99,22 +101,26 @@ def finish(g, acc, shape, axis, taps, addend=True):
     """A requantize to 8 bits, with an addend or without."""
     r, y, channels, typical = g.r, g.r.choice(BYTES), shape[axis], scale_of(g, taps)
     terms, zeros = [(acc, 0)], ""
-    if addend and r.random() < 0.35:
+    if addend and r.random() < (0.1 if g.is_heavy else 0.35):
         dtype = r.choice(BYTES)
         terms.insert(r.choice([0, 1]), (g.param(dtype, shape), g.zero(dtype)))
         zeros = f", term_zero_points = [{', '.join(str(z) for _, z in terms)}]"
-    per_channel, listed = r.random() < 0.6, r.random() < 0.4
+    per_channel, listed = r.random() < 0.6, r.random() < (0.1 if g.is_heavy else 0.4)
+    ties = r.random() < 0.2  # powers of two: many sums lie between two integers
     kind = [len(terms), channels] if per_channel else [len(terms)]
     rows = [f"{r.uniform(0.1, 1) * (typical if t == acc else 1.5):.9g}" for t, _ in terms for _ in range(kind[-1] if per_channel else 1)]
+    listed = listed and not ties
+    if ties:
+        rows = [repr(0.5 ** r.randint(1, 2 + int(math.log2(taps * 40)))) for _ in rows]
     operands = ", " + g.add("const " + g.nested(rows, kind), "f32", kind)
     if listed:
         operands += ", " + g.floats([channels], -40, 40)
     attrs = f"axis = {axis}, " if per_channel or listed else ""
-    if not listed and r.random() < 0.2:
+    if not listed and not ties and r.random() < 0.2:
         attrs += f"c = {r.uniform(-9, 9):.7g}, "
     low = BITS[y][0]
     # The fast end of a sum, where all that is negative ends at the lower bound.
-    end = f"zero_point = {low}" if r.random() < 0.3 else f"zero_point = {g.zero(y)}{bounds(g, y)}"
+    end = f"zero_point = {low}" if r.random() < (0.7 if g.is_heavy else 0.3) else f"zero_point = {g.zero(y)}{bounds(g, y)}"
     text = f"requantize [{', '.join(t for t, _ in terms)}]{operands} {{{attrs}{end}{zeros}}}"
     return g.add(text, y, shape), y
 
@@ -294,13 +300,13 @@ def linear(g, dtype, border, zero):
 
 
 def long_linear(g, dtype, border, zero):
-    r = g.r
+    r, g.is_heavy = g.r, g.r.random() < 0.7
     matrix(g, dtype, zero, r.choice([1, 1, 3]), r.choice([1000, 4097, 9000, 16384]), r.choice([1, 5, 17, 33]))
 
 
 def long_conv(g, dtype, border, zero):
     """K of a convolution in the thousands."""
-    r = g.r
+    r, g.is_heavy = g.r, g.r.random() < 0.7
     convolution(g, dtype, border, zero, 2, 1, r.choice([256, 511, 1024]), r.choice([3, 17]), r.choice([[3, 3], [1, 3], [4, 4]]), (1,))
 
 
