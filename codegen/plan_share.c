@@ -64,8 +64,9 @@ static int64_t find_conv_bound(const qgc_conv_kernel *k, uint32_t lanes, double 
 {
     if (!k->by_block)
         return find_tile_bound(k, share);
-    double vectors = (double)((k->out_c + lanes - 1) / lanes);
-    int64_t whole = (int64_t)vectors / k->tile_vectors, tiles = qgc_conv_tiles(k);
+    int64_t all = (k->out_c + lanes - 1) / lanes;
+    int64_t whole = all / k->tile_vectors, tiles = qgc_conv_tiles(k);
+    double vectors = (double)all;
     double at = share * vectors, of_block = k->tile_vectors;
     int64_t block = (int64_t)(at / of_block);
     if (block == whole) /* the last one has fewer */

@@ -196,7 +196,7 @@ qgc_result qgc_picture_format_parse(qgc_diag *diag, const char *text, qgc_pictur
     parser p = {.diag = diag, .out = out};
     unsigned seen = 0;
     *out = qgc_picture_default;
-    char *copy = qgc_arena_strdup(diag->arena, qgc_str_from(text)), *rest = copy;
+    char *copy = qgc_arena_strdup(diag->arena, qgc_str_from(text)), *rest;
     for (char *item = copy; item; item = rest) {
         rest = strchr(item, ',');
         if (rest)
