@@ -118,6 +118,15 @@ typedef struct qgc_emit_image {
 } qgc_emit_image;
 LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc_pixels *pixels,
                             LLVMValueRef base, LLVMValueRef index);
+/* The first pixel of row |row| of image |image|, NULL: the first one. */
+LLVMValueRef qgc_emit_row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
+                                  LLVMValueRef image, LLVMValueRef row);
+
+/* Code for |num| outputs from |first| on, in |vectors| vectors; |user| is the kernel's emitter. */
+typedef void qgc_emit_block_fn(const void *user, LLVMValueRef first, uint32_t vectors, int64_t num);
+/* A loop over blocks of |tile_vectors| vectors, then a smaller block where some are left. */
+void qgc_emit_blocks(qgc_emitter *e, int64_t outputs, uint32_t tile_vectors,
+                     qgc_emit_block_fn *block, const void *user);
 
 /* The emitters of codegen/kernels.def. */
 typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);

@@ -10,6 +10,7 @@ enum { MAX_SUMS = 32, MAX_VECTORS = 4, STRAIGHT_STEPS = 4, MAX_BORDER_TILES = 6 
 typedef struct chain {
     qgc_emitter *e;
     const qgc_chain_kernel *k;
+    const qgc_kernel_args *args;
     LLVMValueRef in, w, out; /* of the row; w: of the block */
     LLVMValueRef operands[QGC_FUSED_MAX_INPUTS];
     LLVMValueRef bias;                /* of the block */
@@ -439,14 +440,6 @@ static void emit_row(chain *c)
     emit_border(c, end, k->out_w);
 }
 
-static LLVMValueRef row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
-                                LLVMValueRef image, LLVMValueRef row)
-{
-    base = qgc_emit_at_const(e, base, pixels->first);
-    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
-    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
-}
-
 /* ---- blocks ---- */
 
 /* The weights of the block that begins with |channel|. */
@@ -464,26 +457,26 @@ static void enter_row(chain *c, const chain *base, LLVMValueRef channel, LLVMVal
     LLVMValueRef height = qgc_emit_i64(e, k->out_h);
     LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
     LLVMValueRef row = LLVMBuildURem(e->builder, unit, height, "");
-    c->in = row_address(e, &k->in, base->in, image, row);
+    c->in = qgc_emit_row_address(e, &k->in, base->in, image, row);
     if (k->is_depthwise)
         c->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, channel, 4));
-    c->out = qgc_emit_at(e, row_address(e, &k->out, base->out, image, row),
+    c->out = qgc_emit_at(e, qgc_emit_row_address(e, &k->out, base->out, image, row),
                          qgc_emit_mul_const(e, channel, out_bytes(k)));
     c->w = qgc_emit_at(e, block_weights(base, channel), qgc_emit_mul_const(e, image, k->w_image));
     for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_inputs; i++)
         if (i != k->sum_input)
-            c->operands[i] =
-                qgc_emit_at(e, row_address(e, &k->operands[i], base->operands[i], image, row),
-                            qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
+            c->operands[i] = qgc_emit_at(
+                e, qgc_emit_row_address(e, &k->operands[i], base->operands[i], image, row),
+                qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
     if (k->kernel_h > 1)
         for (int i = 0; i < 2; i++)
             c->row_taps[i] = entry(c, c->rows[i], row);
 }
 
 /* All rows of a block of channels from |channel|; |base|: addresses of the whole kernel's. */
-static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValueRef channel,
-                       uint32_t vectors, int64_t num)
+static void emit_block(const void *user, LLVMValueRef channel, uint32_t vectors, int64_t num)
 {
+    const chain *base = user;
     qgc_emitter *e = base->e;
     const qgc_chain_kernel *k = base->k;
     chain c = *base;
@@ -493,35 +486,19 @@ static void emit_block(const chain *base, const qgc_kernel_args *args, LLVMValue
     if (k->has_bias)
         c.bias = qgc_emit_at(e, base->bias, qgc_emit_mul_const(e, channel, 4));
     qgc_loop loop = {0};
-    qgc_loop_begin(e, &loop, args->begin, args->end, 1);
+    qgc_loop_begin(e, &loop, base->args->begin, base->args->end, 1);
     c.unit = loop.index;
     enter_row(&c, base, channel, loop.index);
     emit_row(&c);
     qgc_loop_end(e, &loop);
 }
 
-static void emit_blocks(const chain *c, const qgc_kernel_args *args)
-{
-    qgc_emitter *e = c->e;
-    const qgc_chain_kernel *k = c->k;
-    int64_t block = (int64_t)k->tile_vectors * c->lanes, rest = k->out_c % block;
-    if (k->out_c > rest) {
-        qgc_loop loop = {0};
-        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->out_c - rest), block);
-        emit_block(c, args, loop.index, k->tile_vectors, block);
-        qgc_loop_end(e, &loop);
-    }
-    if (rest)
-        emit_block(c, args, qgc_emit_i64(e, k->out_c - rest),
-                   (uint32_t)((rest + c->lanes - 1) / c->lanes), rest);
-}
-
-static void emit_groups(const chain *c, const qgc_kernel_args *args)
+static void emit_groups(const chain *c)
 {
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
     if (k->groups == 1) {
-        emit_blocks(c, args);
+        qgc_emit_blocks(e, k->out_c, k->tile_vectors, emit_block, c);
         return;
     }
     chain g = *c;
@@ -540,12 +517,13 @@ static void emit_groups(const chain *c, const qgc_kernel_args *args)
             g.operands[i] =
                 qgc_emit_at(e, c->operands[i],
                             qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
-    emit_blocks(&g, args);
+    qgc_emit_blocks(e, k->out_c, k->tile_vectors, emit_block, &g);
     qgc_loop_end(e, &loop);
 }
 
-static void read_arguments(chain *c, const qgc_kernel_args *args)
+static void read_arguments(chain *c)
 {
+    const qgc_kernel_args *args = c->args;
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
     uint32_t input = 1;
@@ -564,14 +542,16 @@ static void read_arguments(chain *c, const qgc_kernel_args *args)
 }
 
 /* All blocks of a unit, then the next unit. */
-static void emit_units(const chain *c, const qgc_kernel_args *args)
+static void emit_units(const chain *c)
 {
-    qgc_kernel_args one = *args;
+    chain one = *c;
+    qgc_kernel_args args = *c->args;
     qgc_loop loop = {0};
-    qgc_loop_begin(c->e, &loop, args->begin, args->end, 1);
-    one.begin = loop.index;
-    one.end = LLVMBuildAdd(c->e->builder, loop.index, qgc_emit_i64(c->e, 1), "");
-    emit_groups(c, &one);
+    qgc_loop_begin(c->e, &loop, c->args->begin, c->args->end, 1);
+    args.begin = loop.index;
+    args.end = LLVMBuildAdd(c->e->builder, loop.index, qgc_emit_i64(c->e, 1), "");
+    one.args = &args;
+    emit_groups(&one);
     qgc_loop_end(c->e, &loop);
 }
 
@@ -579,11 +559,11 @@ void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
 {
     const qgc_chain_kernel *k = (const qgc_chain_kernel *)kernel;
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
-    chain c = {.e = e, .k = k, .lanes = e->level->lanes};
-    read_arguments(&c, &args);
+    chain c = {.e = e, .k = k, .args = &args, .lanes = e->level->lanes};
+    read_arguments(&c);
     if (k->pixels_first)
-        emit_units(&c, &args);
+        emit_units(&c);
     else
-        emit_groups(&c, &args);
+        emit_groups(&c);
     LLVMBuildRetVoid(e->builder);
 }

@@ -211,18 +211,6 @@ static void emit_tile_range(conv *c, const block *b, int64_t pixels, int64_t fir
     qgc_loop_end(e, &loop);
 }
 
-static LLVMValueRef emit_row_base(conv *c, const qgc_pixels *pixels, LLVMValueRef base,
-                                  LLVMValueRef image, LLVMValueRef row)
-{
-    qgc_emitter *e = c->e;
-    if (!base)
-        return NULL;
-    base = qgc_emit_at_const(e, base, pixels->first);
-    if (image)
-        base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
-    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
-}
-
 /* Tiles of one row, [first pixel, first pixel + num * pixels). */
 static void emit_row_tiles(conv *c, const block *b, int64_t first_pixel, int64_t pixels,
                            int64_t num)
@@ -254,9 +242,10 @@ static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t
         image = LLVMBuildUDiv(e->builder, row, height, "");
         row = LLVMBuildURem(e->builder, row, height, "");
     }
-    at.in = emit_row_base(c, &all->in, c->in, image, row);
-    at.out = emit_row_base(c, &all->out, c->out, image, row);
-    at.addend = emit_row_base(c, &all->addend, c->addend, image, row);
+    at.in = qgc_emit_row_address(e, &all->in, c->in, image, row);
+    at.out = qgc_emit_row_address(e, &all->out, c->out, image, row);
+    if (c->addend)
+        at.addend = qgc_emit_row_address(e, &all->addend, c->addend, image, row);
     r.map = (qgc_emit_image){1, 1, c->k->out_w};
     r.in.first = r.out.first = r.addend.first = 0;
     inner.part = &r;

@@ -176,16 +176,6 @@ static void emit_tile(depthwise *d, uint32_t outputs, LLVMValueRef x, LLVMValueR
     emit_outputs(d, outputs, acc, out, addend);
 }
 
-/* Of row |row| of image |image|. */
-static LLVMValueRef emit_row_address(depthwise *d, const qgc_pixels *pixels, LLVMValueRef base,
-                                     LLVMValueRef image, LLVMValueRef row)
-{
-    qgc_emitter *e = d->e;
-    base = qgc_emit_at_const(e, base, pixels->first);
-    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
-    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
-}
-
 /* A block of d->rows rows, the first of which is |row|. */
 static void emit_block(depthwise *d, LLVMValueRef image, LLVMValueRef row)
 {
@@ -194,9 +184,10 @@ static void emit_block(depthwise *d, LLVMValueRef image, LLVMValueRef row)
     int64_t rest = k->out_w % k->outputs, whole = k->out_w - rest;
     qgc_pixels from = k->in;
     from.row *= k->row_stride;
-    LLVMValueRef in = emit_row_address(d, &from, d->in, image, row);
-    LLVMValueRef out = emit_row_address(d, &k->out, d->out, image, row);
-    LLVMValueRef addend = d->addend ? emit_row_address(d, &k->addend, d->addend, image, row) : NULL;
+    LLVMValueRef in = qgc_emit_row_address(e, &from, d->in, image, row);
+    LLVMValueRef out = qgc_emit_row_address(e, &k->out, d->out, image, row);
+    LLVMValueRef addend =
+        d->addend ? qgc_emit_row_address(e, &k->addend, d->addend, image, row) : NULL;
     if (whole) {
         qgc_loop tiles = {0};
         qgc_loop_begin(e, &tiles, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), k->outputs);

@@ -40,9 +40,7 @@ static LLVMValueRef emit_address(qgc_emitter *e, const qgc_lookup_kernel *k,
     LLVMValueRef rows = qgc_emit_i64(e, k->rows_per_image);
     LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, rows, "");
     LLVMValueRef row = LLVMBuildURem(e->builder, unit, rows, "");
-    base = qgc_emit_at_const(e, base, pixels->first);
-    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
-    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
+    return qgc_emit_row_address(e, pixels, base, image, row);
 }
 
 void qgc_emit_lookup(qgc_emitter *e, const qgc_kernel *kernel)

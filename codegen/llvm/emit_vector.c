@@ -399,3 +399,26 @@ LLVMValueRef qgc_emit_pixel(qgc_emitter *e, const qgc_emit_image *map, const qgc
     base = qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
     return qgc_emit_at(e, base, qgc_emit_mul_const(e, x, pixels->pixel));
 }
+
+LLVMValueRef qgc_emit_row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
+                                  LLVMValueRef image, LLVMValueRef row)
+{
+    base = qgc_emit_at_const(e, base, pixels->first);
+    if (image)
+        base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
+    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
+}
+
+void qgc_emit_blocks(qgc_emitter *e, int64_t outputs, uint32_t tile_vectors,
+                     qgc_emit_block_fn *block, const void *user)
+{
+    int64_t lanes = e->level->lanes, size = tile_vectors * lanes, rest = outputs % size;
+    if (outputs > rest) {
+        qgc_loop loop = {0};
+        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, outputs - rest), size);
+        block(user, loop.index, tile_vectors, size);
+        qgc_loop_end(e, &loop);
+    }
+    if (rest)
+        block(user, qgc_emit_i64(e, outputs - rest), (uint32_t)((rest + lanes - 1) / lanes), rest);
+}

@@ -8,6 +8,7 @@ enum { MAX_SUMS = 32, MAX_VECTORS = 4 };
 typedef struct words {
     qgc_emitter *e;
     const qgc_words_kernel *k;
+    const qgc_kernel_args *args;
     LLVMValueRef in, out, weights, start, multipliers, bias; /* at group, block, row as they go */
     LLVMValueRef sums[MAX_SUMS];                             /* memory: i64 vectors */
     LLVMTypeRef wide;
@@ -322,18 +323,10 @@ static void emit_pixels(const words *c)
         emit_tile(c, (uint32_t)(width - whole_width), qgc_emit_i64(e, whole_width));
 }
 
-static LLVMValueRef row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
-                                LLVMValueRef image, LLVMValueRef row)
-{
-    base = qgc_emit_at_const(e, base, pixels->first);
-    base = qgc_emit_at(e, base, qgc_emit_mul_const(e, image, pixels->image));
-    return qgc_emit_at(e, base, qgc_emit_mul_const(e, row, pixels->row));
-}
-
 /* The units of a block of |num| outputs from |output|. */
-static void emit_block(const words *base, const qgc_kernel_args *args, LLVMValueRef output,
-                       uint32_t vectors, int64_t num)
+static void emit_block(const void *user, LLVMValueRef output, uint32_t vectors, int64_t num)
 {
+    const words *base = user;
     qgc_emitter *e = base->e;
     const qgc_words_kernel *k = base->k;
     words c = *base;
@@ -347,41 +340,25 @@ static void emit_block(const words *base, const qgc_kernel_args *args, LLVMValue
     c.multipliers = qgc_emit_at(e, base->multipliers, floats);
     c.bias = base->bias ? qgc_emit_at(e, base->bias, floats) : NULL;
     qgc_loop loop = {0};
-    qgc_loop_begin(e, &loop, args->begin, args->end, 1);
+    qgc_loop_begin(e, &loop, base->args->begin, base->args->end, 1);
     LLVMValueRef height = qgc_emit_i64(e, k->out_h);
     LLVMValueRef image = LLVMBuildUDiv(e->builder, loop.index, height, "");
     LLVMValueRef row = LLVMBuildURem(e->builder, loop.index, height, "");
-    c.in = row_address(e, &k->in, base->in, image, row);
+    c.in = qgc_emit_row_address(e, &k->in, base->in, image, row);
     if (k->is_depthwise)
         c.in = qgc_emit_at(e, c.in, qgc_emit_mul_const(e, output, (int64_t)qgc_dtype_bytes(k->x)));
-    c.out = row_address(e, &k->out, base->out, image, row);
+    c.out = qgc_emit_row_address(e, &k->out, base->out, image, row);
     c.out = qgc_emit_at(e, c.out, qgc_emit_mul_const(e, output, k->out_bytes));
     emit_pixels(&c);
     qgc_loop_end(e, &loop);
 }
 
-static void emit_blocks(const words *c, const qgc_kernel_args *args)
-{
-    qgc_emitter *e = c->e;
-    const qgc_words_kernel *k = c->k;
-    int64_t block = (int64_t)k->tile_vectors * c->lanes, rest = k->out_c % block;
-    if (k->out_c > rest) {
-        qgc_loop loop = {0};
-        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->out_c - rest), block);
-        emit_block(c, args, loop.index, k->tile_vectors, block);
-        qgc_loop_end(e, &loop);
-    }
-    if (rest)
-        emit_block(c, args, qgc_emit_i64(e, k->out_c - rest),
-                   (uint32_t)((rest + c->lanes - 1) / c->lanes), rest);
-}
-
-static void emit_groups(const words *c, const qgc_kernel_args *args)
+static void emit_groups(const words *c)
 {
     qgc_emitter *e = c->e;
     const qgc_words_kernel *k = c->k;
     if (k->groups == 1) {
-        emit_blocks(c, args);
+        qgc_emit_blocks(e, k->out_c, k->tile_vectors, emit_block, c);
         return;
     }
     words g = *c;
@@ -398,7 +375,7 @@ static void emit_groups(const words *c, const qgc_kernel_args *args)
     g.start = qgc_emit_at(e, c->start, qgc_emit_mul_const(e, first, k->is_narrow ? 4 : 8));
     g.multipliers = qgc_emit_at(e, c->multipliers, floats);
     g.bias = c->bias ? qgc_emit_at(e, c->bias, floats) : NULL;
-    emit_blocks(&g, args);
+    qgc_emit_blocks(e, k->out_c, k->tile_vectors, emit_block, &g);
     qgc_loop_end(e, &loop);
 }
 
@@ -406,7 +383,7 @@ void qgc_emit_words(qgc_emitter *e, const qgc_kernel *kernel)
 {
     const qgc_words_kernel *k = (const qgc_words_kernel *)kernel;
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
-    words c = {.e = e, .k = k, .lanes = e->level->lanes};
+    words c = {.e = e, .k = k, .args = &args, .lanes = e->level->lanes};
     c.wide = LLVMVectorType(e->i64, c.lanes);
     for (uint32_t i = 0; k->flush != QGC_WORDS_AT_END && i < k->tile_pixels * k->tile_vectors; i++)
         c.sums[i] = LLVMBuildAlloca(e->builder, c.wide, "");
@@ -417,6 +394,6 @@ void qgc_emit_words(qgc_emitter *e, const qgc_kernel *kernel)
     c.multipliers = qgc_emit_argument(e, args.constants, QGC_WORDS_MULTIPLIERS);
     if (kernel->constants[QGC_WORDS_BIAS])
         c.bias = qgc_emit_argument(e, args.constants, QGC_WORDS_BIAS);
-    emit_groups(&c, &args);
+    emit_groups(&c);
     LLVMBuildRetVoid(e->builder);
 }
