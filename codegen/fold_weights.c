@@ -21,23 +21,13 @@ static bool feeds_product(const qgc_value *value, int depth)
     return false;
 }
 
-static bool gather(const qgc_node *node, const qgc_tensor **operands)
-{
-    for (uint32_t i = 0; i < node->num_operands; i++) {
-        const qgc_value *value = node->operands[i].value;
-        operands[i] = value && value->def ? value->def->constant : NULL;
-        if (value && !operands[i])
-            return false;
-    }
-    return true;
-}
-
 static void fold(qgc_node *node, qgc_arena *scratch)
 {
     bool moves = qgc_node_op(node)->traits & QGC_TRAIT_MOVES;
+    if ((node->op != QGC_OP_DEQUANTIZE && !moves) || node->num_results != 1)
+        return;
     const qgc_tensor **operands = QGC_NEW_ARRAY(scratch, const qgc_tensor *, node->num_operands);
-    if ((node->op == QGC_OP_DEQUANTIZE || moves) && node->num_results == 1 &&
-        gather(node, operands) && feeds_product(&node->results[0], MOST_MOVES))
+    if (qgc_interp_constants(node, operands) && feeds_product(&node->results[0], MOST_MOVES))
         (void)qgc_interp_fold(node, operands, NULL); /* what fails here fails where it is run */
 }
 

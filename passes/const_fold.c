@@ -11,23 +11,12 @@ enum {
               QGC_TRAIT_OBSERVER
 };
 
-static bool all_constant(const qgc_node *node, const qgc_tensor **operands, size_t *out_bytes)
-{
-    *out_bytes = 0;
-    for (uint32_t i = 0; i < node->num_operands; i++) {
-        const qgc_value *value = node->operands[i].value;
-        operands[i] = value && value->def ? value->def->constant : NULL;
-        if (value && !operands[i])
-            return false;
-        *out_bytes += value ? operands[i]->bytes : 0;
-    }
-    return true;
-}
-
 /* Static result types small enough to keep. */
-static bool is_worth_it(const qgc_node *node, size_t operand_bytes, int64_t max_bytes)
+static bool is_worth_it(const qgc_node *node, const qgc_tensor *const *operands, int64_t max_bytes)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, operand_bytes = 0;
+    for (uint32_t i = 0; i < node->num_operands; i++)
+        operand_bytes += operands[i] ? operands[i]->bytes : 0;
     for (uint32_t i = 0; i < node->num_results; i++) {
         int64_t num;
         const qgc_type *type = node->results[i].type;
@@ -40,12 +29,10 @@ static bool is_worth_it(const qgc_node *node, size_t operand_bytes, int64_t max_
 
 static bool fold(qgc_node *node, const qgc_pass_env *env, int64_t max_bytes)
 {
-    size_t operand_bytes;
     const qgc_tensor **operands =
         QGC_NEW_ARRAY(env->scratch, const qgc_tensor *, node->num_operands);
     if (qgc_node_op(node)->traits & SKIPPED || !node->num_results || qgc_pins_is_annotated(node) ||
-        !all_constant(node, operands, &operand_bytes) ||
-        !is_worth_it(node, operand_bytes, max_bytes))
+        !qgc_interp_constants(node, operands) || !is_worth_it(node, operands, max_bytes))
         return false;
     size_t reported = env->context->diag.list.size;
     if (qgc_interp_fold(node, operands, NULL) != QGC_OK) {

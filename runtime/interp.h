@@ -68,8 +68,11 @@ qgc_result qgc_interp_call(const qgc_node *node, const qgc_tensor *const *operan
 qgc_result qgc_interp_node(const qgc_node *node, const qgc_tensor *const *operands,
                            qgc_tensor *results);
 
-/* The same, and puts constants in the node's place. |constants|: one per result, or NULL. On
- * failure, which is reported, the node stays. */
+/* The node's operands where all are constants, NULL where one is absent; false where one is not. */
+bool qgc_interp_constants(const qgc_node *node, const qgc_tensor **operands);
+
+/* As qgc_interp_node, and puts constants in the node's place. |constants|: one per result, or NULL.
+ * On failure, which is reported, the node stays. */
 qgc_result qgc_interp_fold(qgc_node *node, const qgc_tensor *const *operands, qgc_node **constants);
 
 #endif

@@ -22,6 +22,17 @@ static qgc_node *replace_by_const(qgc_node *node, uint32_t index, const qgc_tens
     return constant;
 }
 
+bool qgc_interp_constants(const qgc_node *node, const qgc_tensor **operands)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        operands[i] = value && value->def ? value->def->constant : NULL;
+        if (value && !operands[i])
+            return false;
+    }
+    return true;
+}
+
 qgc_result qgc_interp_fold(qgc_node *node, const qgc_tensor *const *operands, qgc_node **constants)
 {
     qgc_arena scratch = {0};
