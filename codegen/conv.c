@@ -11,7 +11,7 @@ bool qgc_is_transposed(qgc_opcode op)
     return op == QGC_OP_INT_CONV_TRANSPOSE1D || op == QGC_OP_INT_CONV_TRANSPOSE2D;
 }
 
-void qgc_read_window_dims(const qgc_node *node, qgc_window_dim *dims)
+void qgc_read_window_dims(const qgc_node *node, bool is_transposed, qgc_window_dim *dims)
 {
     const qgc_type *x = node->operands[0].value->type, *y = node->results[0].type;
     const qgc_tensor *w = qgc_constant_operand(node, 1);
@@ -23,7 +23,7 @@ void qgc_read_window_dims(const qgc_node *node, qgc_window_dim *dims)
         out[i] = y->dims[2 + i].value;
     }
     qgc_window_sizes sizes = {in, kernel, out};
-    qgc_window_read(node, num, &sizes, qgc_is_transposed(node->op), dims);
+    qgc_window_read(node, num, &sizes, is_transposed, dims);
 }
 
 /* Output o reads (o + begin - k * dilation) / stride: how far the first and the last one reach out
@@ -39,11 +39,12 @@ static void transposed_border(const qgc_window_dim *dim, int64_t *begin, int64_t
 qgc_window qgc_read_window(const qgc_node *node)
 {
     qgc_window_dim dims[QGC_MAX_SPATIAL];
-    qgc_read_window_dims(node, dims);
+    bool is_transposed = qgc_is_transposed(node->op);
+    qgc_read_window_dims(node, is_transposed, dims);
     const qgc_window_dim *h = &dims[1], *v = &dims[2];
     qgc_window window = {
         {h->stride, v->stride}, {h->dilation, v->dilation}, {h->begin, v->begin, h->end, v->end}};
-    if (!qgc_is_transposed(node->op))
+    if (!is_transposed)
         return window;
     transposed_border(h, &window.border.top, &window.border.bottom);
     transposed_border(v, &window.border.left, &window.border.right);

@@ -15,7 +15,7 @@ typedef struct qgc_window {
 qgc_window qgc_read_window(const qgc_node *node);
 bool qgc_is_transposed(qgc_opcode op);
 /* The dimensions as qgc_window_read has them. */
-void qgc_read_window_dims(const qgc_node *node, qgc_window_dim *dims);
+void qgc_read_window_dims(const qgc_node *node, bool is_transposed, qgc_window_dim *dims);
 /* A convolution with constant weights, all of it (see codegen/product.h). */
 const char *qgc_match_conv(qgc_product *m);
 

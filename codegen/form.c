@@ -114,16 +114,20 @@ void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
     out_shape[3] = type->dims[type->rank - 1].value;
 }
 
-static void fill(const qgc_buffer *b, uint8_t *data, size_t bytes)
+int qgc_border_byte(const qgc_buffer *b)
 {
     uint16_t value = b->border_value;
-    size_t size = qgc_dtype_bytes(b->value->type->dtype);
-    if (size == 1 || value >> 8 == (value & 0xff)) {
-        memset(data, value & 0xff, bytes);
-        return;
-    }
-    for (size_t i = 0; i < bytes; i += size)
-        memcpy(data + i, &value, sizeof value);
+    bool is_byte = qgc_dtype_bytes(b->value->type->dtype) == 1;
+    return is_byte || value >> 8 == (value & 0xff) ? value & 0xff : -1;
+}
+
+static void fill(const qgc_buffer *b, uint8_t *data, size_t bytes)
+{
+    int byte = qgc_border_byte(b);
+    if (byte >= 0)
+        memset(data, byte, bytes);
+    for (size_t i = 0; byte < 0 && i < bytes; i += sizeof b->border_value)
+        memcpy(data + i, &b->border_value, sizeof b->border_value);
 }
 
 void qgc_fill_border(const qgc_buffer *b, uint8_t *data)

@@ -20,21 +20,6 @@ typedef struct window {
     const qgc_chain_group *group; /* or NULL */
 } window;
 
-static void read_dims(window *win)
-{
-    const qgc_type *x = win->node->operands[QGC_CHAIN_X].value->type;
-    const qgc_type *y = win->node->results[0].type;
-    int64_t in[2], kernel[2], out[2];
-    uint32_t num = x->rank - 2;
-    for (uint32_t i = 0; i < num; i++) {
-        in[i] = x->dims[2 + i].value;
-        kernel[i] = win->w->shape[2 + i];
-        out[i] = y->dims[2 + i].value;
-    }
-    qgc_window_sizes sizes = {in, kernel, out};
-    qgc_window_read(win->node, num, &sizes, win->is_transposed, win->dims);
-}
-
 /* ---- taps in bounds ---- */
 
 /* Lists them. */
@@ -143,7 +128,7 @@ static window read_window(qgc_planner *p, const qgc_node *node)
     win.outputs = node->results[0].type->dims[1].value / win.groups;
     win.is_depthwise = win.groups > 1 && win.channels == 1 && win.outputs == 1;
     if (win.w)
-        read_dims(&win);
+        qgc_read_window_dims(node, win.is_transposed, win.dims);
     return win;
 }
 

@@ -89,7 +89,7 @@ const char *qgc_plan_phases(qgc_planner *p, const qgc_product *m, qgc_add_conv_f
 {
     transposed t = {.p = p, .m = m, .add = add};
     qgc_phases h, v;
-    qgc_read_window_dims(m->node, t.dims);
+    qgc_read_window_dims(m->node, true, t.dims);
     if (!list_phases(&t, 1, &h) || !list_phases(&t, 2, &v))
         return "a window lies out of bounds";
     if (h.num * v.num > MOST_PHASES)

@@ -271,10 +271,9 @@ static const char *check_dtype(qgc_dtype dtype, qgc_pool_fold fold)
         return qgc_is_8bit(dtype) ? NULL : "x has more than 8 bits";
     if (dtype == QGC_DTYPE_F32)
         return NULL;
-    bool is_16bit = dtype == QGC_DTYPE_U16 || dtype == QGC_DTYPE_I16;
-    if (fold == QGC_POOL_AVERAGE || (!qgc_is_8bit(dtype) && !is_16bit))
-        return fold == QGC_POOL_AVERAGE ? "x is not f32" : "x is not f32 nor of 8 or 16 bits";
-    return NULL;
+    if (fold == QGC_POOL_AVERAGE)
+        return "x is not f32";
+    return qgc_is_8bit(dtype) || qgc_is_16bit(dtype) ? NULL : "x is not f32 nor of 8 or 16 bits";
 }
 
 static const char *read_windows(pool *l, const row *how)

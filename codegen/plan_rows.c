@@ -146,7 +146,7 @@ static const char *read_norm(rows *r)
 
 static bool is_small_int(qgc_dtype dtype)
 {
-    return qgc_is_8bit(dtype) || dtype == QGC_DTYPE_I16 || dtype == QGC_DTYPE_U16;
+    return qgc_is_8bit(dtype) || qgc_is_16bit(dtype);
 }
 
 static const char *check_types(const rows *r)

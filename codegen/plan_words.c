@@ -22,14 +22,10 @@ typedef struct words {
     const int32_t *weights;               /* [O, run, run_length], less their zero points */
     int32_t x_zero_point;                 /* of x as the kernel takes it */
     int64_t largest_x;                    /* by magnitude */
+    int64_t largest_sum;                  /* of an output's weights, by magnitude */
 } words;
 
 /* ---- matching ---- */
-
-static bool is_16bit(qgc_dtype dtype)
-{
-    return dtype == QGC_DTYPE_I16 || dtype == QGC_DTYPE_U16;
-}
 
 static const char *match_zero_point(qgc_product *m)
 {
@@ -73,7 +69,6 @@ static int32_t zero_point_of(const qgc_node *node, int64_t output)
     return ((const int32_t *)list->data)[qgc_int_length(list) > 1 ? output : 0];
 }
 
-/* Less its zero point. */
 static int32_t read_weight(const words *c, int64_t output, int64_t run, int64_t i)
 {
     int64_t row = run / c->k->runs;
@@ -81,8 +76,7 @@ static int32_t read_weight(const words *c, int64_t output, int64_t run, int64_t 
     int64_t index = ((output * c->channels + channel) * c->kernel_h + row) * c->kernel_w + column;
     if (c->is_turned)
         index = channel * c->outputs + output;
-    int32_t zero_point = zero_point_of(c->m->node, output);
-    return (int32_t)qgc_get_int(c->m->weights, (size_t)index) - zero_point;
+    return (int32_t)qgc_get_int(c->m->weights, (size_t)index);
 }
 
 static void read_weights(words *c)
@@ -90,10 +84,12 @@ static void read_weights(words *c)
     int64_t runs = c->k->rows * c->k->runs, length = c->run_length;
     int32_t *to = QGC_NEW_ARRAY(&c->p->plan->arena, int32_t, (size_t)(c->outputs * runs * length));
     c->weights = to;
-    for (int64_t output = 0; output < c->outputs; output++)
+    for (int64_t output = 0; output < c->outputs; output++) {
+        int32_t zero_point = zero_point_of(c->m->node, output);
         for (int64_t run = 0; run < runs; run++)
             for (int64_t i = 0; i < length; i++)
-                *to++ = read_weight(c, output, run, i);
+                *to++ = read_weight(c, output, run, i) - zero_point;
+    }
 }
 
 static int32_t weight_at(const words *c, int64_t output, int64_t run, int64_t i)
@@ -166,6 +162,7 @@ static bool choose_flush(words *c, const bounds *b)
 static void choose_planes(words *c)
 {
     bounds whole = find_bounds(c, 1);
+    c->largest_sum = whole.all;
     c->k->planes = 1;
     if (choose_flush(c, &whole))
         return;
@@ -230,8 +227,7 @@ static void choose_sums(words *c, const int64_t *starts)
         double start = starts[i] < 0 ? -(double)starts[i] : (double)starts[i];
         most = start > most ? start : most;
     }
-    bounds b = find_bounds(c, 1);
-    most += (double)b.all * (double)c->largest_x;
+    most += (double)c->largest_sum * (double)c->largest_x;
     bool at_end = k->flush == QGC_WORDS_AT_END;
     k->is_narrow = at_end && k->planes == 1 && most < 0x1p31;
     k->is_double = at_end && !k->is_narrow && c->m->epilogue && most < 0x1p52;
@@ -360,8 +356,8 @@ static words new_words(qgc_planner *p, const qgc_product *m)
     qgc_dtype dtype = m->x->type->dtype;
     bool is_u16 = dtype == QGC_DTYPE_U16;
     c.x_zero_point = m->x_stored_zero_point - (is_u16 ? 32768 : 0);
-    c.largest_x = is_16bit(dtype) ? 32768 : 255;
-    c.k->x = is_16bit(dtype) ? dtype : QGC_DTYPE_U8;
+    c.largest_x = qgc_is_16bit(dtype) ? 32768 : 255;
+    c.k->x = qgc_is_16bit(dtype) ? dtype : QGC_DTYPE_U8;
     c.k->out_bytes = (uint32_t)qgc_dtype_bytes(qgc_product_result(m)->type->dtype);
     c.k->rows = c.k->runs = c.k->groups = 1;
     return c;
@@ -402,25 +398,42 @@ static void add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win
     add_step(&c, b->in, b->out);
 }
 
-/* Each fits i16 less its zero point; a requantize behind sums of i32 needs them never to wrap. */
+typedef struct int_range {
+    int64_t lo, hi;
+} int_range;
+
+static int_range range_of(const qgc_tensor *t)
+{
+    int_range r = {qgc_get_int(t, 0), qgc_get_int(t, 0)};
+    for (size_t i = 1; i < t->bytes / qgc_dtype_bytes(t->dtype); i++) {
+        int64_t x = qgc_get_int(t, i);
+        r.lo = x < r.lo ? x : r.lo;
+        r.hi = x > r.hi ? x : r.hi;
+    }
+    return r;
+}
+
+static int_range zero_points_of(const qgc_node *node)
+{
+    const qgc_tensor *list = qgc_constant_operand(node, QGC_INT_WZ);
+    int64_t one = zero_point_of(node, 0);
+    return list ? range_of(list) : (int_range){one, one};
+}
+
+/* Each weight fits i16 less any zero point; a requantize behind sums of i32 needs them never to
+ * wrap. */
 static const char *check_weights(const qgc_product *m, int64_t outputs)
 {
-    size_t num = m->weights->bytes / qgc_dtype_bytes(m->weights->dtype);
-    double most = 0, bias = 0;
-    int64_t zeros = 1;
-    if (m->node->operands[QGC_INT_WZ].value)
-        zeros = (int64_t)qgc_int_length(qgc_constant_operand(m->node, QGC_INT_WZ));
-    for (int64_t z = 0; z < zeros; z++)
-        for (size_t i = 0; i < num; i++) {
-            int64_t w = qgc_get_int(m->weights, i) - zero_point_of(m->node, z);
-            if (w < INT16_MIN || w > INT16_MAX)
-                return "a weight less its zero point has more than 16 bits";
-            most = fabs((double)w) > most ? fabs((double)w) : most;
-        }
+    int_range w = range_of(m->weights), zero = zero_points_of(m->node);
+    int64_t lo = w.lo - zero.hi, hi = w.hi - zero.lo;
+    double num = (double)m->weights->bytes / (double)qgc_dtype_bytes(m->weights->dtype);
+    double most = fmax(fabs((double)lo), fabs((double)hi)), bias = 0;
+    if (lo < INT16_MIN || hi > INT16_MAX)
+        return "a weight less its zero point has more than 16 bits";
     for (int64_t i = 0; m->bias && i < outputs; i++)
         bias = fmax(bias, fabs((double)qgc_get_int(m->bias, (size_t)i)));
     bool is_i32 = m->node->results[0].type->dtype == QGC_DTYPE_I32;
-    double bound = 255.0 * 2 * most * (double)num / (double)outputs + bias;
+    double bound = 255.0 * 2 * most * num / (double)outputs + bias;
     return is_i32 && m->epilogue && bound >= 0x1p31 ? "its sums may be taken modulo 2^32" : NULL;
 }
 

@@ -30,6 +30,8 @@ qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_bo
                                   uint16_t border_value);
 /* The buffer's pixels, counted from |border| before the first one. */
 qgc_pixels qgc_buffer_pixels(const qgc_buffer *buffer, const qgc_border *border);
+/* The byte that fills the buffer's border; -1: it takes two, |border_value|. */
+int qgc_border_byte(const qgc_buffer *b);
 bool qgc_border_is_empty(const qgc_border *border);
 /* A step that fills the border of a buffer whose inside a kernel writes. */
 void qgc_planner_fill_border(qgc_planner *p, qgc_buffer *buffer);

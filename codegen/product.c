@@ -20,6 +20,11 @@ bool qgc_is_8bit(qgc_dtype dtype)
     return dtype == QGC_DTYPE_I8 || dtype == QGC_DTYPE_U8;
 }
 
+bool qgc_is_16bit(qgc_dtype dtype)
+{
+    return dtype == QGC_DTYPE_I16 || dtype == QGC_DTYPE_U16;
+}
+
 const qgc_node *qgc_epilogue_of(const qgc_node *node)
 {
     const qgc_value *sum = &node->results[0];
@@ -138,8 +143,8 @@ const char *qgc_match_epilogue(qgc_product *m, int64_t channels, uint32_t channe
     m->term = user->operands[0].value == acc ? 0 : 1;
     if (m->takes_16_bits && num > 1)
         return "its requantize has two terms";
-    bool is_16_bits = result->type->dtype == QGC_DTYPE_I16 || result->type->dtype == QGC_DTYPE_U16;
-    if (!qgc_is_8bit(result->type->dtype) && !(m->takes_16_bits && is_16_bits))
+    if (!qgc_is_8bit(result->type->dtype) &&
+        !(m->takes_16_bits && qgc_is_16bit(result->type->dtype)))
         return "its result has more than 8 bits";
     if (qgc_node_word(user, "mode") != 0)
         return "its requantize adds zero points first";

@@ -34,6 +34,7 @@ typedef struct qgc_product {
 /* The requantize that alone uses |node|'s sum, or NULL. */
 const qgc_node *qgc_epilogue_of(const qgc_node *node);
 bool qgc_is_8bit(qgc_dtype dtype);
+bool qgc_is_16bit(qgc_dtype dtype); /* an integer */
 /* What makes the unsigned form of a tensor: 128 for i8. */
 int32_t qgc_unsigned_shift(qgc_dtype dtype);
 const qgc_tensor *qgc_constant_operand(const qgc_node *node, uint32_t index);

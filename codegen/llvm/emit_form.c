@@ -126,17 +126,18 @@ static void emit_rows(form *f, LLVMValueRef from, LLVMValueRef to)
 
 static void emit_fill(qgc_emitter *e, const qgc_buffer *b, LLVMValueRef at, int64_t bytes)
 {
-    uint16_t value = b->border_value;
+    int byte = qgc_border_byte(b);
     if (!bytes)
         return;
-    if (qgc_dtype_bytes(b->value->type->dtype) == 1 || value >> 8 == (value & 0xff)) {
-        LLVMBuildMemSet(e->builder, at, LLVMConstInt(e->i8, value & 0xff, false),
+    if (byte >= 0) {
+        LLVMBuildMemSet(e->builder, at, LLVMConstInt(e->i8, (unsigned)byte, false),
                         qgc_emit_i64(e, bytes), 1);
         return;
     }
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, bytes), 2);
-    qgc_emit_store(e, LLVMConstInt(e->i16, value, false), qgc_emit_at(e, at, loop.index), 1);
+    qgc_emit_store(e, LLVMConstInt(e->i16, b->border_value, false), qgc_emit_at(e, at, loop.index),
+                   1);
     qgc_loop_end(e, &loop);
 }
 
