@@ -11,7 +11,8 @@ typedef struct qgc_checker {
     qgc_module *stats;
     qgc_context *context;
     qgc_arena *arena;
-    const struct qgc_check *check; /* the row at hand */
+    const struct qgc_site_costs *site_costs; /* check_sharing.c: once they are measured */
+    const struct qgc_check *check;           /* the row at hand */
 } qgc_checker;
 
 typedef struct qgc_check {

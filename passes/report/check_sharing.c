@@ -22,7 +22,9 @@ typedef struct site_cost {
     double db;
 } site_cost;
 
-typedef QGC_VEC(site_cost) site_costs;
+typedef struct qgc_site_costs {
+    QGC_VEC(site_cost) list;
+} site_costs;
 
 static bool has_sites(const qgc_module *stats)
 {
@@ -44,23 +46,27 @@ static qgc_result add_cost(qgc_checker *c, const qgc_record *record, const qgc_m
     if (!(stats.min <= stats.max))
         return QGC_OK;
     cost.db = qgc_sharing_cost(method, &stats, decision);
-    qgc_vec_push(c->arena, out, cost);
+    qgc_vec_push(c->arena, &out->list, cost);
     return QGC_OK;
 }
 
-/* Nothing where there are no statistics of calls, or where convert would refuse them. */
-static site_costs measure(qgc_checker *c)
+/* Nothing where there are no statistics of calls, or where convert would refuse them. Takes a
+ * search for the best range of every value, so both checks have it from one. */
+static const site_costs *measure(qgc_checker *c)
 {
     qgc_diag *diag = &c->context->diag;
     size_t before = diag->list.size;
     qgc_method method = {QGC_METHOD_MSE, 1};
     qgc_map decisions = {.arena = c->arena};
-    site_costs costs = {0};
+    if (c->site_costs)
+        return c->site_costs;
+    site_costs *costs = QGC_NEW(c->arena, site_costs);
+    c->site_costs = costs;
     if (c->stats->form != QGC_FORM_CALIBRATED || !has_sites(c->stats))
         return costs;
     qgc_result result = qgc_decide(c->stats, &method, c->arena, &decisions);
     for (size_t i = 0; result == QGC_OK && i < c->stats->stats.size; i++)
-        result = add_cost(c, &c->stats->stats.data[i], &method, &decisions, &costs);
+        result = add_cost(c, &c->stats->stats.data[i], &method, &decisions, costs);
     qgc_diag_rollback(diag, before);
     return costs;
 }
@@ -70,18 +76,20 @@ static site_costs measure(qgc_checker *c)
 static const site_cost *worst_of(const site_costs *costs, const qgc_func *func)
 {
     const site_cost *worst = NULL;
-    for (size_t i = 0; i < costs->size; i++)
-        if (costs->data[i].record->func == func->name && (!worst || costs->data[i].db > worst->db))
-            worst = &costs->data[i];
+    for (size_t i = 0; i < costs->list.size; i++) {
+        const site_cost *cost = &costs->list.data[i];
+        if (cost->record->func == func->name && (!worst || cost->db > worst->db))
+            worst = cost;
+    }
     return worst;
 }
 
 void qgc_check_sharing(qgc_checker *c)
 {
-    site_costs costs = measure(c);
+    const site_costs *costs = measure(c);
     QGC_EACH_FUNC (func, c->module) {
         uint32_t num = func->target ? 0 : qgc_count_calls(c->module, func);
-        const site_cost *worst = worst_of(&costs, func);
+        const site_cost *worst = worst_of(costs, func);
         if (num < 2)
             continue;
         if (!worst)
@@ -105,14 +113,15 @@ static const qgc_node *place_of(const qgc_func *func, const qgc_record *record)
 
 void qgc_check_sharing_costs(qgc_checker *c)
 {
-    site_costs costs = measure(c);
-    for (size_t i = 0; i < costs.size; i++) {
-        const qgc_record *record = costs.data[i].record;
+    const site_costs *costs = measure(c);
+    for (size_t i = 0; i < costs->list.size; i++) {
+        const qgc_record *record = costs->list.data[i].record;
         const qgc_func *func = qgc_module_find_func(c->module, record->func);
-        if (func && costs.data[i].db > QGC_SHARING_DB)
+        if (func && costs->list.data[i].db > QGC_SHARING_DB)
             qgc_find(c, place_of(func, record),
                      "%%%s of @%s: the range of all calls costs the call %%%s %.1f dB, against "
                      "one of its own",
-                     record->value->data, record->func->data, record->site->data, costs.data[i].db);
+                     record->value->data, record->func->data, record->site->data,
+                     costs->list.data[i].db);
     }
 }

@@ -53,15 +53,10 @@ print(f'$batch={a.shape[0]},$width={a.shape[3]}')" "$1"
 }
 
 read_lines() { # graph, lines.npy, name: $work/name.txt and name.scores.npy; integer graphs as machine code
-    local graph=$1
-    if [[ $graph = *.qir ]]; then
-        qgc opt "$graph" --set "$(shape_of "$2")" --quiet -o "$work/lowered.qir" \
-            --passes=infer-shapes,partition,lower-integer,infer-shapes
-        graph=$work/lowered.qir
-    fi
-    qgc run "$graph" --input "x=$2" --quiet -o "$work/$3.scores.npy"
+    local options=()
+    [[ $1 = *.qir ]] && options=(--target=cpu --set "$(shape_of "$2")")
+    qgc run "$1" --input "x=$2" --quiet -o "$work/$3.scores.npy" "${options[@]}"
     "$lines" read "$work/$3.scores.npy" "$keys" >"$work/$3.txt"
-    rm -f "$work/lowered."*
 }
 
 milliseconds() { # graph, width, further options of qgc bench: of one line on one thread

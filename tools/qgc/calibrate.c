@@ -89,12 +89,11 @@ qgc_result calibrate_module(invocation *call, qgc_module *module, const char *da
     return result;
 }
 
-qgc_result remove_state(invocation *call)
+void remove_state(invocation *call)
 {
     const char *state = get_option(call, "--resume");
     if (state && fflush(stdout) == 0) /* else the output may not have arrived */
         remove(state);
-    return QGC_OK;
 }
 
 int run_calibrate(invocation *call)

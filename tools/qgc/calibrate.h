@@ -26,6 +26,6 @@ qgc_result read_shard(invocation *call, size_t *out_shard, size_t *out_num);
 /* With the options --func, --batch, --limit, --shard, --resume, --checkpoint. */
 qgc_result calibrate_module(invocation *call, qgc_module *module, const char *data);
 /* The file of --resume, once what it is for is written. */
-qgc_result remove_state(invocation *call);
+void remove_state(invocation *call);
 
 #endif

@@ -41,9 +41,11 @@ static qgc_result write_page(invocation *call, qgc_module *module, const finding
 {
     const char *path = get_option(call, "-o");
     check_page page = {findings, module, call->files[0]};
+    if (!path)
+        return QGC_OK;
     if (findings->failed)
         return qgc_context_usage_error(call->context, "%s: not enough memory for the page", path);
-    return path ? write_output(call, path, write_html, &page) : QGC_OK;
+    return write_output(call, path, write_html, &page);
 }
 
 /* ---- the command ---- */

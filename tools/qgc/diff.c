@@ -151,18 +151,14 @@ static char *reference_path(const char *path)
     return out;
 }
 
-static bool is_float(qgc_module *module)
-{
-    return strcmp(qgc_module_form(module), "float") == 0;
-}
-
 /* What `qgc quantize` does before it annotates is no difference to what came out of it. */
 static qgc_result fuse(invocation *call, qgc_module *const *modules)
 {
     qgc_pipeline_options options = {0};
-    if (has_option(call, "--as-is") || is_float(modules[0]) == is_float(modules[1]))
+    bool is_first = has_form(modules[0], "float");
+    if (has_option(call, "--as-is") || is_first == has_form(modules[1], "float"))
         return QGC_OK;
-    return qgc_pipeline_run(modules[is_float(modules[0]) ? 0 : 1], QGC_PIPELINE_FLOAT, &options);
+    return qgc_pipeline_run(modules[is_first ? 0 : 1], QGC_PIPELINE_FLOAT, &options);
 }
 
 static int compare(invocation *call, const char *left, const char *right)

@@ -231,7 +231,7 @@ static qgc_result tell_value(invocation *call, const explanation *x, const char 
     QGC_CHECK(qgc_explain_value(x->explain, value, put_line, &s));
     if (x->engine)
         put_kernels(&s, x, value);
-    else if (strcmp(qgc_module_form(x->module), "lowered") == 0)
+    else if (has_form(x->module, "lowered"))
         put_line(&s, "kernel", "not planned: give symbols numbers (--set)");
     (void)call;
     return QGC_OK;
@@ -257,7 +257,7 @@ static qgc_result run(invocation *call, explanation *x, qgc_module *stats)
                                          .rules = get_option(call, "--rules"),
                                          .method = get_option(call, "--method"),
                                          .stats = stats};
-    bool is_lowered = strcmp(qgc_module_form(x->module), "lowered") == 0;
+    bool is_lowered = has_form(x->module, "lowered");
     x->explain = qgc_explain_create(x->module, &options);
     if (!x->explain)
         return QGC_FAILED;

@@ -9,6 +9,11 @@ enum { MAX_THREADS = 1024 };
 
 static const char SEPARATOR[] = "// -----";
 
+bool has_form(const qgc_module *module, const char *form)
+{
+    return strcmp(qgc_module_form(module), form) == 0;
+}
+
 bool has_ending(const char *path, const char *ending)
 {
     size_t size = strlen(path), tail = strlen(ending);

@@ -19,6 +19,7 @@ qgc_module *read_module(invocation *call, const char *path);
  * the first one on that failed. */
 qgc_result read_modules(invocation *call, const char *const *paths, size_t num, qgc_module **out);
 bool has_ending(const char *path, const char *ending);
+bool has_form(const qgc_module *module, const char *form);
 
 /* To |path|; to stdout where that is NULL or "-". */
 qgc_result write_module(qgc_module *module, const char *path);

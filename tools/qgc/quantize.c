@@ -47,13 +47,13 @@ static qgc_result annotate_option(invocation *call, char *out, size_t size)
 /* Such as an ONNX model that another tool quantized. */
 static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
 {
-    const char *form = qgc_module_form(module);
-    if (strcmp(form, "quantized") != 0 && strcmp(form, "partitioned") != 0 &&
-        strcmp(form, "lowered") != 0)
+    bool is_quantized = has_form(module, "quantized");
+    if (!is_quantized && !has_form(module, "partitioned") && !has_form(module, "lowered"))
         return QGC_OK;
     return qgc_context_usage_error(
-        call->context, "the graph is %s already, and quantize takes a float one%s", form,
-        strcmp(form, "quantized") == 0
+        call->context, "the graph is %s already, and quantize takes a float one%s",
+        qgc_module_form(module),
+        is_quantized
             ? "; qgc opt --passes=canonicalize,partition,lower-integer makes integer ops of it"
             : "");
 }
@@ -126,7 +126,8 @@ static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_l
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
     QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
                                            : quantize_to(call, &source));
-    return remove_state(call);
+    remove_state(call);
+    return QGC_OK;
 }
 
 int run_quantize(invocation *call)

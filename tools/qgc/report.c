@@ -146,7 +146,7 @@ static qgc_result time_module(invocation *call, qgc_module *module, const char *
 
 static bool is_lowered(const quantize_report *r)
 {
-    return strcmp(qgc_module_form(r->right), "lowered") == 0;
+    return has_form(r->right, "lowered");
 }
 
 static qgc_result measure_time(invocation *call, const report_source *source, quantize_report *r)

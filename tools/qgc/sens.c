@@ -7,11 +7,6 @@
 
 /* ---- the calibrated graph ---- */
 
-static bool is_named(const qgc_module *module, const char *form)
-{
-    return strcmp(qgc_module_form(module), form) == 0;
-}
-
 static qgc_result prepare(invocation *call, qgc_module *module, const char *rules)
 {
     static const char format[] = QGC_PIPELINE_FLOAT ",annotate%s%s%s,prepare";
@@ -47,9 +42,9 @@ qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rul
                            const char *data, const qgc_module *statistics)
 {
     bool done = false;
-    if (is_named(module, "calibrated"))
+    if (has_form(module, "calibrated"))
         return QGC_OK;
-    if (is_named(module, "float"))
+    if (has_form(module, "float"))
         QGC_CHECK(prepare(call, module, rules));
     if (statistics)
         QGC_CHECK(qgc_module_reuse_stats(module, statistics, &done));
