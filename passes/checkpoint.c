@@ -10,7 +10,7 @@
 /* ---- what a state is one of ---- */
 
 typedef struct identity {
-    qgc_named_attr fields[8];
+    qgc_named_attr fields[9];
     uint32_t num;
 } identity;
 
@@ -22,6 +22,22 @@ static void put(identity *id, qgc_context *context, const char *name, qgc_attr v
 static void put_text(identity *id, qgc_context *context, const char *name, const char *text)
 {
     put(id, context, name, qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(context, text)));
+}
+
+/* The types of what the function takes. The hash of the graph leaves sizes out, but batches of
+ * other sizes would not end in the same bytes. */
+static const char *inputs_of(const qgc_data_pass *pass, qgc_arena *arena)
+{
+    const qgc_module *module = pass->recorders->module;
+    qgc_name name = qgc_context_name(module->context, pass->func ? pass->func : "main");
+    const qgc_func *func = qgc_module_find_func(module, name);
+    qgc_text text = {.arena = arena};
+    qgc_text_puts(&text, "");
+    for (uint32_t i = 0; func && i < func->num_params; i++) {
+        qgc_text_puts(&text, i ? ", " : "");
+        qgc_type_print(&text, func->params[i].type);
+    }
+    return text.data;
 }
 
 /* The fields that must agree. */
@@ -36,6 +52,7 @@ static identity identify(uint64_t graph_hash, const qgc_data_pass *pass, qgc_are
     put(&id, context, "shard", qgc_attr_from_int((int64_t)feed->shard));
     put(&id, context, "shards",
         qgc_attr_from_int((int64_t)(feed->num_shards ? feed->num_shards : 1)));
+    put_text(&id, context, "shape", inputs_of(pass, arena));
     put_text(&id, context, "version", "qgc " QGC_VERSION);
     return id;
 }

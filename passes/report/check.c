@@ -4,6 +4,7 @@
 #include "ir/copy.h"
 #include "passes/observers.h"
 #include "passes/pass.h"
+#include "passes/provenance.h"
 #include "passes/report/explain.h"
 #include "qgc/pass.h"
 
@@ -147,6 +148,8 @@ static qgc_result run_all(qgc_checker *c, const char *rules)
     qgc_result result = QGC_OK;
     if (c->module->form == QGC_FORM_FLOAT || c->module->form == QGC_FORM_ANNOTATED)
         result = prepare(c, rules);
+    if (result == QGC_OK && c->stats != c->module)
+        result = qgc_stats_check_source(c->graph, c->stats);
     diag->remarks = qgc_str_from("all");
     diag->origin = "check";
     for (size_t i = 0; result == QGC_OK && i < sizeof table / sizeof *table; i++) {

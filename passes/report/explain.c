@@ -2,6 +2,7 @@
 #include "passes/report/explain.h"
 
 #include "ir/macs.h"
+#include "passes/provenance.h"
 #include "passes/stubs.h"
 #include "passes/value_key.h"
 #include "passes/view.h"
@@ -271,6 +272,11 @@ static qgc_result explain(qgc_explain *e)
             &e->context->diag, QGC_NO_LOC, QGC_D_USAGE,
             "method %s: expected minmax, percentile:P with 0 < P <= 1, entropy or mse", method);
     QGC_TRY(qgc_explain_walk(e));
+    if (e->options.stats) {
+        bool was_prepared_here = e->prepared && !e->module->provenance.size;
+        const qgc_module *module = was_prepared_here ? e->prepared : e->module;
+        QGC_TRY(qgc_stats_check_source(module, e->options.stats));
+    }
     qgc_find_owners(e->module, &e->owners);
     qgc_find_owners(e->end, &e->owners);
     for (size_t i = 0; i < e->entries.size; i++)
