@@ -35,6 +35,44 @@ size_t qgc_str_distance(qgc_str a, qgc_str b, size_t limit)
     return row[b.size] > limit ? limit + 1 : row[b.size];
 }
 
+/* How many letters may differ for a name to be meant: short names all look alike. */
+static size_t num_typos(qgc_str found)
+{
+    return found.size < 3 ? 0 : found.size < 5 ? 1 : 2;
+}
+
+/* One name is the other up to a '-': "fp16" of "fp16-first". */
+static bool is_begun(qgc_str a, qgc_str b)
+{
+    qgc_str less = a.size < b.size ? a : b, more = a.size < b.size ? b : a;
+    return less.size >= 3 && less.size < more.size && more.data[less.size] == '-' &&
+           memcmp(less.data, more.data, less.size) == 0;
+}
+
+const char *qgc_str_did_you_mean(qgc_arena *arena, qgc_str found,
+                                 qgc_str (*candidate)(void *user, size_t index), void *user,
+                                 size_t num)
+{
+    size_t limit = num_typos(found), best = limit + 1, ties = 0, begun = 0;
+    qgc_str nearest = {0}, longer = {0};
+    for (size_t i = 0; i < num; i++) {
+        qgc_str other = candidate(user, i);
+        size_t distance = qgc_str_distance(found, other, limit);
+        ties = distance < best ? 1 : ties + (distance == best);
+        nearest = distance < best ? other : nearest;
+        best = distance < best ? distance : best;
+        if (is_begun(found, other)) {
+            begun++;
+            longer = other;
+        }
+    }
+    bool is_near = best <= limit && ties == 1;
+    if (!is_near && (best <= limit || begun != 1))
+        return "";
+    return qgc_arena_printf(arena, "; did you mean '%.*s'?",
+                            QGC_STR_ARG(is_near ? nearest : longer));
+}
+
 static void reserve(qgc_text *text, size_t more)
 {
     size_t need;

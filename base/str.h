@@ -12,6 +12,12 @@ bool qgc_str_equal(qgc_str a, qgc_str b);
 bool qgc_str_starts_with(qgc_str text, const char *prefix);
 /* Levenshtein distance, at most |limit| + 1: for did-you-mean. */
 size_t qgc_str_distance(qgc_str a, qgc_str b, size_t limit);
+/* "; did you mean 'x'?" where exactly one of |num| candidates is certainly meant, else "": the one
+ * that few letters are wrong of; where there is none, the one that is |found| up to a '-', or
+ * |found| it. */
+const char *qgc_str_did_you_mean(qgc_arena *arena, qgc_str found,
+                                 qgc_str (*candidate)(void *user, size_t index), void *user,
+                                 size_t num);
 
 /* Growable NUL-terminated text in an arena. */
 typedef struct qgc_text {

@@ -69,29 +69,10 @@ void qgc_build_parse_failure(qgc_builder *b)
         qgc_build_error(b, QGC_NO_LOC, QGC_D_SYNTAX, "the text could not be parsed");
 }
 
-/* How many letters may differ for a name to be meant: short names all look alike. */
-static size_t num_typos(qgc_str found)
-{
-    return found.size < 3 ? 0 : found.size < 4 ? 1 : 2;
-}
-
 const char *qgc_did_you_mean(qgc_builder *b, qgc_str found, qgc_str (*candidate)(void *, size_t),
                              void *user, size_t num)
 {
-    size_t best = num_typos(found) + 1, limit = best - 1, ties = 0;
-    qgc_str name = {0};
-    for (size_t i = 0; i < num; i++) {
-        qgc_str other = candidate(user, i);
-        size_t distance = qgc_str_distance(found, other, limit);
-        ties = distance < best ? 1 : ties + (distance == best);
-        if (distance < best) {
-            best = distance;
-            name = other;
-        }
-    }
-    if (best > limit || ties != 1)
-        return "";
-    return qgc_arena_printf(&b->context->arena, "; did you mean '%.*s'?", QGC_STR_ARG(name));
+    return qgc_str_did_you_mean(&b->context->arena, found, candidate, user, num);
 }
 
 /* ---- module level ---- */

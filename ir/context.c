@@ -69,6 +69,19 @@ qgc_result qgc_context_usage_error(qgc_context *context, const char *format, ...
     return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_USAGE, "%s", message);
 }
 
+static qgc_str name_at(void *user, size_t index)
+{
+    const char *const *names = user;
+    return qgc_str_from(names[index]);
+}
+
+const char *qgc_context_did_you_mean(qgc_context *context, const char *found,
+                                     const char *const *names, size_t num)
+{
+    return qgc_str_did_you_mean(&context->arena, qgc_str_from(found), name_at,
+                                (void *)(uintptr_t)names, num);
+}
+
 qgc_result qgc_context_verify_diagnostics(qgc_context *context)
 {
     return qgc_diag_verify(&context->diag);

@@ -28,43 +28,27 @@ static int part_of(qgc_str name)
 
 /* ---- checking ---- */
 
-/* "; did you mean 'x'?" where exactly one of |num| names is nearest. */
-static const char *similar(qgc_arena *arena, qgc_str found,
-                           const char *(*name)(const void *, size_t), const void *user, size_t num)
-{
-    size_t limit = found.size < 4 ? 1 : 2, best = limit + 1, ties = 0;
-    const char *nearest = "";
-    for (size_t i = 0; i < num; i++) {
-        size_t distance = qgc_str_distance(found, qgc_str_from(name(user, i)), limit);
-        ties = distance < best ? 1 : ties + (distance == best);
-        nearest = distance < best ? name(user, i) : nearest;
-        best = distance < best ? distance : best;
-    }
-    if (best > limit || ties != 1)
-        return "";
-    return qgc_arena_printf(arena, "; did you mean '%s'?", nearest);
-}
-
-static const char *op_name(const void *user, size_t i)
+static qgc_str op_name(void *user, size_t i)
 {
     (void)user;
-    return qgc_op((qgc_opcode)i)->mnemonic;
+    return qgc_str_from(qgc_op((qgc_opcode)i)->mnemonic);
 }
 
-static const char *condition_name(const void *user, size_t i)
+static qgc_str condition_name(void *user, size_t i)
 {
     (void)user;
-    return qgc_condition_at(i)->name;
+    return qgc_str_from(qgc_condition_at(i)->name);
 }
 
 /* Operands, the result, then the parts. */
-static const char *port_name(const void *user, size_t i)
+static qgc_str port_name(void *user, size_t i)
 {
     const qgc_op_info *op = user;
     size_t num = qgc_op_num_operands(op);
-    if (i < num)
-        return op->operands[i].name;
-    return i == num ? op->results[0].name : parts[i - num - 1];
+    const char *name = i < num    ? op->operands[i].name
+                       : i == num ? op->results[0].name
+                                  : parts[i - num - 1];
+    return qgc_str_from(name);
 }
 
 static qgc_result bad_row(const qgc_pass_env *env, qgc_loc loc, const char *format, ...)
@@ -134,8 +118,9 @@ static qgc_result check_port(const qgc_pass_env *env, const qgc_claim *claim, qg
     if (row < 0 && !is_result && !is_part)
         return bad_row(env, port->loc, "%.*s has no operand, result or part '%.*s'%s",
                        QGC_STR_ARG(claim->op), QGC_STR_ARG(port->text),
-                       similar(env->scratch, port->text, port_name, op,
-                               qgc_op_num_operands(op) + 1 + NUM_PARTS));
+                       qgc_str_did_you_mean(env->scratch, port->text, port_name,
+                                            (void *)(uintptr_t)op,
+                                            qgc_op_num_operands(op) + 1 + NUM_PARTS));
     if (port->kind == QGC_AST_CALL ? !is_part : is_part && port->kind == QGC_AST_NAMED)
         return bad_row(env, port->loc,
                        is_part ? "part '%.*s' has no type"
@@ -155,7 +140,7 @@ static qgc_result check_claim(const qgc_pass_env *env, const qgc_claim *claim)
     uint32_t seen = 0;
     if (!qgc_op_find(claim->op, &code))
         return bad_row(env, claim->loc, "no op named '%.*s'%s", QGC_STR_ARG(claim->op),
-                       similar(env->scratch, claim->op, op_name, NULL, QGC_NUM_OPS));
+                       qgc_str_did_you_mean(env->scratch, claim->op, op_name, NULL, QGC_NUM_OPS));
     for (const qgc_ast *port = claim->ports.first; port; port = port->next)
         QGC_TRY(check_port(env, claim, code, port, &seen));
     const qgc_op_info *op = qgc_op(code);
@@ -165,15 +150,15 @@ static qgc_result check_claim(const qgc_pass_env *env, const qgc_claim *claim)
                            op->operands[i].name);
     for (const qgc_ast *c = claim->where.first; c; c = c->next)
         if (!qgc_condition_find(c->text))
-            return bad_row(
-                env, c->loc, "no condition named '%.*s'%s", QGC_STR_ARG(c->text),
-                similar(env->scratch, c->text, condition_name, NULL, qgc_num_conditions()));
+            return bad_row(env, c->loc, "no condition named '%.*s'%s", QGC_STR_ARG(c->text),
+                           qgc_str_did_you_mean(env->scratch, c->text, condition_name, NULL,
+                                                qgc_num_conditions()));
     return QGC_OK;
 }
 
-static const char *target_name(const void *user, size_t i)
+static qgc_str target_name(void *user, size_t i)
 {
-    return qgc_target_name(user, i);
+    return qgc_str_from(qgc_target_name(user, i));
 }
 
 static qgc_result no_target(const qgc_pass_env *env, const char *name)
@@ -181,9 +166,9 @@ static qgc_result no_target(const qgc_pass_env *env, const char *name)
     size_t num = 0;
     while (qgc_target_name(env->context, num))
         num++;
-    return qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "no target named '%s'%s",
-                      name,
-                      similar(env->scratch, qgc_str_from(name), target_name, env->context, num));
+    return qgc_report(
+        &env->context->diag, QGC_NO_LOC, QGC_D_BAD_PIPELINE, "no target named '%s'%s", name,
+        qgc_str_did_you_mean(env->scratch, qgc_str_from(name), target_name, env->context, num));
 }
 
 /* Parses and checks rows; they join |out|, as those of |pattern|. */

@@ -57,6 +57,12 @@ static bool take_char(qgc_str *rest, char c)
     return true;
 }
 
+static qgc_str option_name(void *user, size_t index)
+{
+    const qgc_pass_info *pass = user;
+    return qgc_str_from(pass->options[index].name);
+}
+
 static qgc_result set_option(pipeline *p, step *s, qgc_str key, qgc_str value)
 {
     for (int i = 0; i < QGC_MAX_PASS_OPTIONS && s->pass->options[i].name; i++) {
@@ -67,7 +73,11 @@ static qgc_result set_option(pipeline *p, step *s, qgc_str key, qgc_str value)
         s->options[i] = qgc_arena_strdup(p->arena, value);
         return QGC_OK;
     }
-    return bad(p, "%s has no option '%.*s'", s->pass->name, QGC_STR_ARG(key));
+    size_t num = 0;
+    while (num < QGC_MAX_PASS_OPTIONS && s->pass->options[num].name)
+        num++;
+    return bad(p, "%s has no option '%.*s'%s", s->pass->name, QGC_STR_ARG(key),
+               qgc_str_did_you_mean(p->arena, key, option_name, (void *)(uintptr_t)s->pass, num));
 }
 
 static qgc_result parse_options(pipeline *p, step *s, qgc_str *rest)
@@ -88,12 +98,15 @@ static qgc_result parse_options(pipeline *p, step *s, qgc_str *rest)
     return QGC_OK;
 }
 
+static qgc_str pass_name(void *user, size_t index)
+{
+    (void)user;
+    return qgc_str_from(qgc_pass_at(index)->name);
+}
+
 static const char *similar_pass(pipeline *p, qgc_str name)
 {
-    for (size_t i = 0; i < qgc_num_passes(); i++)
-        if (qgc_str_distance(name, qgc_str_from(qgc_pass_at(i)->name), 2) <= 2)
-            return qgc_arena_printf(p->arena, "; did you mean '%s'?", qgc_pass_at(i)->name);
-    return "";
+    return qgc_str_did_you_mean(p->arena, name, pass_name, NULL, qgc_num_passes());
 }
 
 static qgc_result parse(pipeline *p, qgc_str rest)

@@ -438,11 +438,28 @@ static bool read_selector(loader *l, const qgc_ast *word, qgc_rule_row *row)
 
 static bool load_source(loader *l, uint32_t source);
 
+enum { NUM_PRESETS = sizeof presets / sizeof *presets };
+
+static qgc_str preset_name(void *user, size_t index)
+{
+    (void)user;
+    return qgc_str_from(presets[index].name);
+}
+
+static bool unknown_preset(loader *l, qgc_str name, qgc_loc loc)
+{
+    qgc_text known = {.arena = l->env->scratch};
+    for (size_t i = 0; i < NUM_PRESETS; i++)
+        qgc_text_printf(&known, "%s%s", i ? ", " : "", presets[i].name);
+    return bad(l, loc, "no preset '%.*s' (known: %s)%s", QGC_STR_ARG(name), known.data,
+               qgc_str_did_you_mean(l->env->scratch, name, preset_name, NULL, NUM_PRESETS));
+}
+
 static bool load_preset(loader *l, qgc_str name, qgc_loc loc)
 {
     if (l->preset)
         return bad(l, loc, "a preset cannot use another");
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    for (size_t i = 0; i < NUM_PRESETS; i++) {
         if (!qgc_str_equal(name, qgc_str_from(presets[i].name)))
             continue;
         l->preset = presets[i].name;
@@ -453,10 +470,7 @@ static bool load_preset(loader *l, qgc_str name, qgc_loc loc)
         l->preset = NULL;
         return loaded;
     }
-    qgc_text known = {.arena = l->env->scratch};
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        qgc_text_printf(&known, "%s%s", i ? ", " : "", presets[i].name);
-    return bad(l, loc, "no preset '%.*s' (known: %s)", QGC_STR_ARG(name), known.data);
+    return unknown_preset(l, name, loc);
 }
 
 static bool load_rule(loader *l, const qgc_rule *rule)

@@ -38,6 +38,10 @@ QGC_API size_t qgc_context_num_errors(const qgc_context *context);
 QGC_API qgc_result qgc_context_usage_error(qgc_context *context, const char *format, ...)
     QGC_PRINTF(2, 3);
 
+/* "; did you mean 'x'?" where exactly one of |num| names is certainly meant by |found|, else "". */
+QGC_API const char *qgc_context_did_you_mean(qgc_context *context, const char *found,
+                                             const char *const *names, size_t num);
+
 /* --verify-diagnostics: compares what was reported since the last flush with the comments
  * `// expected-error {{text}}` in the sources (error, warning, remark, note; `@+1` and `@-1` after
  * the word move the line; text is a part of the message). Consumes the diagnostics; differences are

@@ -542,6 +542,21 @@ static int print_help(void)
     return EXIT_DONE;
 }
 
+/* Reports an option that the command has not. */
+static void unknown_option(invocation *call, const char *name)
+{
+    const char *names[2 * MAX_OPTIONS];
+    size_t num = 0;
+    for (const option *o = call->command->options; o->name; o++)
+        names[num++] = o->name;
+    for (const option *o = common_options; o->name; o++)
+        names[num++] = o->name;
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
+    qgc_context_usage_error(call->context, "qgc %s has no option %s%s", call->command->name, name,
+                            qgc_context_did_you_mean(call->context, word, names, num));
+}
+
 /* One argument, with its value from the next one where it has no '='. Returns how many were used;
  * 0: reported. */
 static int parse_argument(invocation *call, char **argv)
@@ -557,7 +572,7 @@ static int parse_argument(invocation *call, char **argv)
     const char *equal = name[1] == '-' ? strchr(name, '=') : NULL;
     int index = option_index(c, name, equal ? (size_t)(equal - name) : strlen(name));
     if (index < 0)
-        return qgc_context_usage_error(call->context, "qgc %s has no option %s", c->name, name), 0;
+        return unknown_option(call, name), 0;
     const option *o = option_at(c, index);
     option_values *values = &call->options[index];
     if (o->value ? !equal && !argv[1] : equal != NULL)
@@ -680,6 +695,18 @@ static int print_version(void)
     return EXIT_DONE;
 }
 
+static int unknown_command(const char *name)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    qgc_context *context = qgc_context_create();
+    for (int i = 0; i < num_commands; i++)
+        names[i] = commands[i].name;
+    fprintf(stderr, "qgc: error: no command '%s'%s (qgc --help lists them)\n", name,
+            qgc_context_did_you_mean(context, name, names, (size_t)num_commands));
+    qgc_context_destroy(context);
+    return EXIT_BAD_INPUT;
+}
+
 static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
@@ -691,8 +718,7 @@ static int run(int argc, char **argv)
     for (int i = 0; i < num_commands; i++)
         if (strcmp(commands[i].name, name) == 0)
             return dispatch(&commands[i], argv + 2);
-    fprintf(stderr, "qgc: error: no command '%s'; qgc --help lists them\n", name);
-    return EXIT_BAD_INPUT;
+    return unknown_command(name);
 }
 
 int main(int argc, char **argv)
