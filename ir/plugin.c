@@ -169,6 +169,29 @@ static const char *search(qgc_context *context, const char *name)
     return NULL;
 }
 
+/* Where a name without a slash is found: here, or in a directory of the path, there with or without
+ * its ".so". False: nowhere. */
+static bool find_file(qgc_context *context, const char **path)
+{
+    if (strchr(*path, '/') || access(*path, F_OK) == 0)
+        return true;
+    const char *found = search(context, *path);
+    if (!found && is_name(*path))
+        found = search(context, qgc_arena_printf(&context->arena, "%s.so", *path));
+    *path = found ? found : *path;
+    return found != NULL;
+}
+
+static qgc_result not_found(qgc_context *context, const char *path)
+{
+    const char *searched = context->plugins.path;
+    bool has_path = searched && *searched;
+    return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_PLUGIN_LOAD,
+                      "plug-in %s: no such file here%s%s", path,
+                      has_path ? " or in the plug-in path " : ", and there is no plug-in path",
+                      has_path ? searched : "");
+}
+
 qgc_result qgc_plugin_load(qgc_context *context, const char *given)
 {
     const char *brace = strchr(given, '{'), *options = "";
@@ -181,8 +204,7 @@ qgc_result qgc_plugin_load(qgc_context *context, const char *given)
                               "plug-in %s: expected FILE.so or FILE.so{options}", given);
         options = qgc_arena_strdup(&context->arena, (qgc_str){brace + 1, length - 1});
     }
-    const char *found = strchr(path, '/') || access(path, F_OK) == 0 ? NULL : search(context, path);
-    return load_file(context, found ? found : path, options);
+    return find_file(context, &path) ? load_file(context, path, options) : not_found(context, path);
 }
 
 void qgc_plugin_set_path(qgc_context *context, const char *path)

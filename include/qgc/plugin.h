@@ -10,7 +10,8 @@ extern "C" {
 
 /* Loads a shared object and opens its backend, which lives as long as the context; its name can
  * then be used as a target. |file|: "FILE.so" or "FILE.so{options}"; a name without a slash is
- * looked for in the directories of the plug-in path, too. Loading a file again does nothing. */
+ * looked for in the directories of the plug-in path, too, there also without its ".so". Loading a
+ * file again does nothing. */
 QGC_API qgc_result qgc_plugin_load(qgc_context *context, const char *file);
 
 /* Directories, separated by ':', where plug-ins are looked for: by qgc_plugin_load, and as NAME.so

@@ -11,8 +11,8 @@ const option common_options[] = {
     {"--remarks", "PASS,...|all", "print remarks of these passes", false},
     {"--color", "auto|always|never", "colours in diagnostics", false},
     {"--quiet", NULL, "no warnings and remarks", false},
-    {"--plugin", "FILE.so", "load a backend; also FILE.so{options}, or a name in $QGC_PLUGIN_PATH",
-     true},
+    {"--plugin", "FILE.so",
+     "load a backend: a file, or NAME.so or NAME in $QGC_PLUGIN_PATH; {options} may follow", true},
     {"--help", NULL, "this text", false},
     {NULL, NULL, NULL, false},
 };
