@@ -39,6 +39,25 @@ static bool has_float(const qgc_node *node)
 
 static const char OUTSIDE[] = "it does not lie between quant_stub and dequant_stub";
 
+/* Of an op whose activations are all constant; what varies may be an index, or a condition. */
+static const char *constant_reason(const qgc_node *node, qgc_arena *scratch)
+{
+    qgc_text constant = {.arena = scratch}, others = {.arena = scratch};
+    size_t num = 0, varying = 0;
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        bool is_varying = node->operands[i].value && !qgc_is_constant(node->operands[i].value);
+        if (is_data(node, i))
+            qgc_text_printf(&constant, "%s%s", num++ ? ", " : "", operand_row(node, i)->name);
+        else if (is_varying)
+            qgc_text_printf(&others, "%s%s", varying++ ? ", " : "", operand_row(node, i)->name);
+    }
+    if (!varying)
+        return "all its operands are constant";
+    return qgc_arena_printf(scratch, "%s %s constant; only %s var%s, with no quantized form",
+                            constant.data, num == 1 ? "is" : "are", others.data,
+                            varying == 1 ? "ies" : "y");
+}
+
 /* Why the op stays float; NULL where it does not. */
 static const char *reason(const qgc_annotator *a, const qgc_node *node)
 {
@@ -63,7 +82,7 @@ static const char *reason(const qgc_annotator *a, const qgc_node *node)
     if (node->results[0].type->dtype != QGC_DTYPE_F32)
         return qgc_arena_printf(scratch, "its result is %s, only f32 is quantized",
                                 qgc_type_str(scratch, node->results[0].type));
-    return all_constant ? "all its operands are constant" : NULL;
+    return all_constant ? constant_reason(node, scratch) : NULL;
 }
 
 static void set_spec(qgc_node *node, uint32_t slot, const qgc_spec *spec, qgc_arena *scratch)
