@@ -27,6 +27,7 @@ typedef struct qgc_array_file {
     qgc_arena arena;                           /* for everything below */
     qgc_array *arrays;
     size_t num_arrays;
+    const char *picture;        /* "480 x 640" where the file is one, in |arena|; else NULL */
     void *state;                /* the kind's, with */
     void (*close)(void *state); /* how to end it, or NULL */
 } qgc_array_file;

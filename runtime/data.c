@@ -24,6 +24,7 @@ struct qgc_data {
     QGC_VEC(part) parts; /* files, in order */
     const void *memory;  /* the only part's content, or NULL: it has a path */
     size_t memory_bytes;
+    const char *picture;      /* the size of the first part, where it is one; else NULL */
     qgc_named_tensor *arrays; /* types; the first dimension is that of all parts together */
     size_t num_arrays;
     qgc_interner names;
@@ -100,6 +101,8 @@ static void take_types(qgc_data *data)
 {
     const qgc_array_file *file = &data->file;
     data->num_arrays = file->num_arrays;
+    if (file->picture)
+        data->picture = qgc_arena_strdup(&data->arena, qgc_str_from(file->picture));
     data->arrays = QGC_NEW_ARRAY(&data->arena, qgc_named_tensor, file->num_arrays);
     data->buffers = QGC_NEW_ARRAY(&data->arena, qgc_tensor, file->num_arrays);
     data->has_samples = file->num_arrays > 0;
@@ -133,6 +136,30 @@ static qgc_result disagreement(qgc_data *data, size_t index, const char *expecte
                       data->parts.data[0].path, found);
 }
 
+/* Two pictures can differ in their size only. */
+static qgc_result other_size(const qgc_data *data, size_t index)
+{
+    return qgc_report(data->diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,
+                      "%s is a picture of %s pixels, %s one of %s (height x width); --image "
+                      "size=HxW, or resize=S,crop=S, makes pictures alike",
+                      data->parts.data[index].path, data->file.picture, data->parts.data[0].path,
+                      data->picture);
+}
+
+static qgc_result other_array(qgc_data *data, size_t index, size_t i)
+{
+    qgc_arena *arena = data->diag->arena;
+    const qgc_tensor *type = &data->arrays[i].tensor;
+    qgc_array first = {.name = data->arrays[i].name, .dtype = type->dtype, .rank = type->rank};
+    memcpy(first.shape, type->shape, sizeof first.shape);
+    first.shape[0] = (int64_t)data->parts.data[0].num_samples;
+    if (data->picture && data->file.picture)
+        return other_size(data, index);
+    return disagreement(data, index,
+                        qgc_arena_printf(arena, "an array like %s", type_text(arena, &first)),
+                        type_text(arena, &data->file.arrays[i]));
+}
+
 /* Compares the open part |index| with the first and adds its samples. */
 static qgc_result add_part(qgc_data *data, size_t index)
 {
@@ -143,13 +170,8 @@ static qgc_result add_part(qgc_data *data, size_t index)
                             qgc_arena_printf(arena, "%zu", file->num_arrays));
     for (size_t i = 0; i < file->num_arrays; i++) {
         const qgc_array *array = &file->arrays[i];
-        const qgc_tensor *type = &data->arrays[i].tensor;
-        qgc_array first = {.name = data->arrays[i].name, .dtype = type->dtype, .rank = type->rank};
-        memcpy(first.shape, type->shape, sizeof first.shape);
         if (!is_same_sample(array, &data->arrays[i]))
-            return disagreement(
-                data, index, qgc_arena_printf(arena, "an array like %s", type_text(arena, &first)),
-                type_text(arena, array));
+            return other_array(data, index, i);
         if (array->shape[0] != file->arrays[0].shape[0])
             return disagreement(data, index, "one number of samples for all arrays",
                                 type_text(arena, array));

@@ -160,6 +160,8 @@ static qgc_result open_picture(qgc_diag *diag, qgc_array_file *file,
     QGC_TRY(decoder->measure(diag, &file->file, &p->height, &p->width));
     choose_size(p);
     QGC_TRY(check_size(diag, p));
+    file->picture =
+        qgc_arena_printf(&file->arena, "%lld x %lld", (long long)p->height, (long long)p->width);
     file->num_arrays = 1;
     file->arrays = QGC_NEW_ARRAY(&file->arena, qgc_array, 1);
     file->arrays[0] =
