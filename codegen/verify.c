@@ -280,17 +280,16 @@ static qgc_result run_feed(verifier *v, const qgc_func *func, qgc_feed *feed,
     }
 }
 
-static qgc_result run_data(verifier *v, const qgc_module *reference, const char *data,
+static qgc_result run_data(verifier *v, const qgc_module *reference, const qgc_samples *samples,
                            const qgc_verify_options *options)
 {
     const char *name = options->func ? options->func : "main";
     const qgc_func *func = qgc_module_find_func(reference, qgc_context_name(v->context, name));
-    qgc_feed_options feed_options = {.batch = options->batch, .limit = options->limit};
     qgc_feed *feed = NULL;
     if (!func)
         return qgc_report(&v->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
                           "the module has no function @%s", name);
-    qgc_result result = qgc_feed_open(func, data, &feed_options, &feed);
+    qgc_result result = qgc_feed_open(func, samples, &feed);
     if (result == QGC_OK)
         result = run_feed(v, func, feed, options);
     qgc_feed_close(feed);
@@ -357,8 +356,8 @@ static void finish(verifier *v, const qgc_verify_options *options, FILE *out)
 }
 
 qgc_result qgc_module_verify_backend(qgc_module *module, qgc_module *reference, const char *target,
-                                     const char *data, const qgc_verify_options *options, FILE *out,
-                                     qgc_verify_report *report)
+                                     const qgc_samples *samples, const qgc_verify_options *options,
+                                     FILE *out, qgc_verify_report *report)
 {
     verifier v = {.context = module->context, .report = report};
     *report = (qgc_verify_report){0};
@@ -368,7 +367,7 @@ qgc_result qgc_module_verify_backend(qgc_module *module, qgc_module *reference, 
     if (result == QGC_OK)
         result = lower_all(&v, module, target);
     if (result == QGC_OK)
-        result = run_data(&v, reference, data, options);
+        result = run_data(&v, reference, samples, options);
     if (result == QGC_OK)
         finish(&v, options, out);
     for (size_t i = 0; i < v.foreign.size; i++)

@@ -34,6 +34,13 @@ static const char *batch_of(const qgc_func *func)
     return symbol ? symbol->data : NULL;
 }
 
+static size_t fixed_batch_of(const qgc_func *func)
+{
+    const qgc_type *type = func && func->num_params ? func->params[0].type : NULL;
+    bool is_fixed = type && type->rank && qgc_dim_is_number(type->dims[0]);
+    return is_fixed && type->dims[0].value > 0 ? (size_t)type->dims[0].value : 0;
+}
+
 void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summary *out)
 {
     qgc_macs macs = qgc_count_macs(module);
@@ -44,4 +51,5 @@ void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summar
     }
     qgc_name name = qgc_context_name(module->context, func ? func : "main");
     out->batch = batch_of(qgc_module_find_func(module, name));
+    out->fixed_batch = fixed_batch_of(qgc_module_find_func(module, name));
 }

@@ -47,31 +47,30 @@ static size_t usual_batch(qgc_func *const *funcs, size_t num)
     return bytes * MOST < ROOM ? MOST : bytes < ROOM ? (size_t)(ROOM / bytes) : 1;
 }
 
-static qgc_result count_samples(const qgc_func *func, const char *path,
-                                const qgc_feed_options *options, size_t *out)
+static qgc_result count_samples(const qgc_func *func, const qgc_samples *samples, size_t *out)
 {
     qgc_feed *feed;
-    QGC_TRY(qgc_feed_open(func, path, options, &feed));
+    QGC_TRY(qgc_feed_open(func, samples, &feed));
     *out = qgc_feed_end(feed) - qgc_feed_begin(feed);
     qgc_feed_close(feed);
     return QGC_OK;
 }
 
-qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, const char *path,
-                            qgc_feed_options options, bool compiles, qgc_feed **out)
+qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, qgc_samples *samples, bool compiles,
+                            qgc_feed **out)
 {
-    size_t total, fixed = 0, batch = options.batch ? options.batch : usual_batch(funcs, num);
-    QGC_TRY(count_samples(funcs[0], path, &options, &total));
+    size_t total, fixed = 0, batch = samples->batch ? samples->batch : usual_batch(funcs, num);
+    QGC_TRY(count_samples(funcs[0], samples, &total));
     for (size_t i = 0; i < num && !fixed; i++)
         fixed = fixed_batch(funcs[i]);
     while (!fixed && compiles && total % batch)
         batch--;
-    options.batch = fixed ? fixed : batch;
+    samples->batch = fixed ? fixed : batch;
     for (size_t i = 0; i < num && (fixed || compiles); i++)
         if (batch_symbol(funcs[i]))
             QGC_TRY(qgc_module_bind(funcs[i]->module, batch_symbol(funcs[i])->data,
-                                    (int64_t)options.batch));
-    return qgc_feed_open(funcs[0], path, &options, out);
+                                    (int64_t)samples->batch));
+    return qgc_feed_open(funcs[0], samples, out);
 }
 
 static bool is_list_of_integers(const qgc_data *data)

@@ -10,9 +10,9 @@
  * and |compiles|, it is bound to the greatest divisor of the number of samples that is no larger
  * than the batch that is asked for (0: 32, fewer of large graphs), so that no batch is smaller; in
  * any case to the number that another of the functions has there. The functions are of different
- * modules. */
-qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, const char *path,
-                            qgc_feed_options options, bool compiles, qgc_feed **out);
+ * modules. |samples| gets the batch that is chosen, and outlives the feed. */
+qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, qgc_samples *samples, bool compiles,
+                            qgc_feed **out);
 
 /* One integer per sample, beginning with sample |first|. |path| NULL: *out = NULL. */
 qgc_result qgc_labels_open(qgc_diag *diag, const char *path, size_t first, qgc_data **out);

@@ -89,7 +89,7 @@ static qgc_result check_form(const qgc_module *module)
                       qgc_form_name(module->form));
 }
 
-static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
+static qgc_result calibrate(calibrator *c, const qgc_samples *samples, qgc_arena *arena)
 {
     const qgc_calibrate_options *o = c->options;
     QGC_TRY(check_form(c->module));
@@ -97,11 +97,7 @@ static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
     c->graph_hash = qgc_graph_hash(c->module);
     qgc_data_pass pass = {.recorders = &c->recorders,
                           .func = o->func,
-                          .path = path,
-                          .feed = {.batch = o->batch,
-                                   .limit = o->limit,
-                                   .shard = o->shard,
-                                   .num_shards = o->num_shards},
+                          .samples = samples,
                           .engine = o->engine,
                           .progress = o->progress,
                           .user = o->user};
@@ -114,13 +110,13 @@ static qgc_result calibrate(calibrator *c, const char *path, qgc_arena *arena)
     return QGC_OK;
 }
 
-qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
+qgc_result qgc_module_calibrate(qgc_module *module, const qgc_samples *samples,
                                 const qgc_calibrate_options *options)
 {
     static const qgc_calibrate_options defaults = {0};
     qgc_arena arena = {0};
     calibrator c = {.module = module, .options = options ? options : &defaults};
-    qgc_result result = calibrate(&c, path, &arena);
+    qgc_result result = calibrate(&c, samples, &arena);
     qgc_arena_destroy(&arena);
     return result;
 }

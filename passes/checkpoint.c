@@ -10,7 +10,7 @@
 /* ---- what a state is one of ---- */
 
 typedef struct identity {
-    qgc_named_attr fields[9];
+    qgc_named_attr fields[10];
     uint32_t num;
 } identity;
 
@@ -45,10 +45,11 @@ static identity identify(uint64_t graph_hash, const qgc_data_pass *pass, qgc_are
 {
     identity id = {.num = 0};
     qgc_context *context = pass->recorders->module->context;
-    const qgc_feed_options *feed = &pass->feed;
+    const qgc_samples *feed = pass->samples;
     put_text(&id, context, "graph", qgc_hash_text(arena, graph_hash));
     put_text(&id, context, "func", pass->func ? pass->func : "main");
     put(&id, context, "batch", qgc_attr_from_int((int64_t)(feed->batch ? feed->batch : 1)));
+    put(&id, context, "first", qgc_attr_from_int((int64_t)feed->first));
     put(&id, context, "shard", qgc_attr_from_int((int64_t)feed->shard));
     put(&id, context, "shards",
         qgc_attr_from_int((int64_t)(feed->num_shards ? feed->num_shards : 1)));

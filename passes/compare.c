@@ -470,7 +470,7 @@ static qgc_result fuse(const qgc_compare_options *o, qgc_module *module, const q
 }
 
 static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_compare_side *b,
-                          const char *path)
+                          qgc_samples *samples)
 {
     const char *func = c->options->func ? c->options->func : "main";
     qgc_feed *feed = NULL;
@@ -482,11 +482,9 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
     mark_same_ops(c);
     qgc_side_find_inputs(&c->b);
     qgc_func *const funcs[] = {c->a.func, c->b.func};
-    qgc_feed_options samples = {
-        .batch = c->options->batch, .limit = c->options->limit, .first = c->options->first};
     bool compiles =
         c->options->create_engine && (c->a.kind != QGC_COMPARE_REF || c->b.kind != QGC_COMPARE_REF);
-    QGC_TRY(qgc_open_batches(funcs, 2, path, samples, compiles, &feed));
+    QGC_TRY(qgc_open_batches(funcs, 2, samples, compiles, &feed));
     c->report->has_labels = c->options->labels != NULL;
     qgc_result result =
         qgc_labels_open(&c->context->diag, c->options->labels, qgc_feed_begin(feed), &c->labels);
@@ -502,12 +500,14 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
     return result;
 }
 
-qgc_result qgc_compare(const qgc_compare_side *a, const qgc_compare_side *b, const char *path,
-                       const qgc_compare_options *options, qgc_compare_report *out)
+qgc_result qgc_compare(const qgc_compare_side *a, const qgc_compare_side *b,
+                       const qgc_samples *samples, const qgc_compare_options *options,
+                       qgc_compare_report *out)
 {
+    qgc_samples chosen = *samples;
     *out = (qgc_compare_report){.first_difference = SIZE_MAX, .start = SIZE_MAX};
     comparison c = {.options = options, .report = out, .context = a->module->context};
-    qgc_result result = compare(&c, a, b, path);
+    qgc_result result = compare(&c, a, b, &chosen);
     qgc_data_close(c.labels);
     qgc_side_destroy(&c.a);
     qgc_side_destroy(&c.b);

@@ -68,23 +68,23 @@ static qgc_result step(runner *r, qgc_tensor *inputs, size_t total, size_t *out_
     return is_same ? QGC_OK
                    : qgc_report(r->diag, QGC_NO_LOC, QGC_D_BAD_STATE,
                                 "the first %zu samples of %s are not those that were seen before",
-                                pass->skip, pass->path);
+                                pass->skip, qgc_samples_text(r->diag->arena, pass->samples));
 }
 
 static qgc_result run(runner *r)
 {
     size_t num = 1;
     const qgc_data_pass *pass = r->pass;
-    QGC_TRY(qgc_feed_open(r->func, pass->path, &pass->feed, &r->feed));
+    QGC_TRY(qgc_feed_open(r->func, pass->samples, &r->feed));
     size_t total = qgc_feed_end(r->feed) - qgc_feed_begin(r->feed);
     qgc_tensor *inputs = QGC_NEW_ARRAY(&r->arena, qgc_tensor, r->func->num_params);
     while (num)
         QGC_TRY(step(r, inputs, total, &num));
     if (pass->num_samples >= pass->skip)
         return QGC_OK;
-    return qgc_report(r->diag, QGC_NO_LOC, QGC_D_BAD_STATE,
-                      "%s has %zu samples here, %zu were seen before", pass->path,
-                      pass->num_samples, pass->skip);
+    return qgc_report(
+        r->diag, QGC_NO_LOC, QGC_D_BAD_STATE, "%s has %zu samples here, %zu were seen before",
+        qgc_samples_text(r->diag->arena, pass->samples), pass->num_samples, pass->skip);
 }
 
 static qgc_result find_func(runner *r)

@@ -8,8 +8,7 @@
 typedef struct qgc_data_pass {
     qgc_recorders *recorders;
     const char *func; /* NULL: "main" */
-    const char *path; /* of the data */
-    qgc_feed_options feed;
+    const qgc_samples *samples;
     const struct qgc_engine *engine;                         /* NULL: the reference interpreter */
     void (*progress)(void *user, size_t done, size_t total); /* samples; or NULL */
     void *user;

@@ -19,6 +19,7 @@ typedef struct sums {
 
 typedef struct sensitivity {
     const qgc_sens_options *options;
+    qgc_samples samples;
     qgc_sens_report *report;
     qgc_context *context;
     qgc_arena arena; /* lives with the report */
@@ -262,17 +263,16 @@ static void finish(sensitivity *s)
     }
 }
 
-static qgc_result run(sensitivity *s, qgc_module *module, const char *path)
+static qgc_result run(sensitivity *s, qgc_module *module)
 {
     const qgc_sens_options *o = s->options;
     const char *name = o->func ? o->func : "main";
-    qgc_feed_options feed = {.batch = o->batch, .limit = o->limit};
     s->func = qgc_module_find_func(module, qgc_context_name(s->context, name));
     if (!s->func)
         return qgc_report(&s->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
                           "the module has no function @%s", name);
     QGC_TRY(qgc_trials_init(&s->trials, module, s->func, o->method ? o->method : "mse", &s->arena));
-    QGC_TRY(qgc_open_batches(&s->func, 1, path, feed, o->create_engine != NULL, &s->feed));
+    QGC_TRY(qgc_open_batches(&s->func, 1, &s->samples, o->create_engine != NULL, &s->feed));
     QGC_TRY(qgc_labels_open(&s->context->diag, o->labels, qgc_feed_begin(s->feed), &s->labels));
     qgc_trials_outline(&s->trials);
     if (o->create_engine)
@@ -283,12 +283,13 @@ static qgc_result run(sensitivity *s, qgc_module *module, const char *path)
     return QGC_OK;
 }
 
-qgc_result qgc_sens(qgc_module *module, const char *path, const qgc_sens_options *options,
+qgc_result qgc_sens(qgc_module *module, const qgc_samples *samples, const qgc_sens_options *options,
                     qgc_sens_report *out)
 {
     *out = (qgc_sens_report){0};
-    sensitivity s = {.options = options, .report = out, .context = module->context};
-    qgc_result result = run(&s, module, path);
+    sensitivity s = {
+        .options = options, .samples = *samples, .report = out, .context = module->context};
+    qgc_result result = run(&s, module);
     qgc_trials_destroy(&s.trials);
     qgc_feed_close(s.feed);
     qgc_data_close(s.labels);

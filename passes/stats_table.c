@@ -166,20 +166,16 @@ static qgc_result check_same(table *t, const qgc_data_pass *pass)
     return qgc_report(&t->module->context->diag, record ? record->loc : QGC_NO_LOC,
                       QGC_D_OTHER_DATA,
                       "the statistics were not made with %s: its %zu samples have the hash %s",
-                      pass->path, pass->num_samples, hash);
+                      qgc_samples_text(&t->arena, pass->samples), pass->num_samples, hash);
 }
 
-static qgc_result check_stats(table *t, const char *path, const qgc_check_options *o, FILE *out,
-                              double *out_clipped)
+static qgc_result check_stats(table *t, const qgc_samples *samples, const qgc_check_options *o,
+                              FILE *out, double *out_clipped)
 {
     QGC_TRY(prepare(t, o->method, true));
     qgc_data_pass pass = {.recorders = &t->recorders,
                           .func = o->func,
-                          .path = path,
-                          .feed = {.batch = o->batch,
-                                   .limit = o->limit,
-                                   .shard = o->shard,
-                                   .num_shards = o->num_shards},
+                          .samples = samples,
                           .engine = o->engine,
                           .progress = o->progress,
                           .user = o->user};
@@ -199,11 +195,11 @@ static qgc_result check_stats(table *t, const char *path, const qgc_check_option
     return QGC_OK;
 }
 
-qgc_result qgc_module_check_stats(qgc_module *module, const char *path,
+qgc_result qgc_module_check_stats(qgc_module *module, const qgc_samples *samples,
                                   const qgc_check_options *options, FILE *out, double *out_clipped)
 {
     table t = {.module = module};
-    qgc_result result = check_stats(&t, path, options, out, out_clipped);
+    qgc_result result = check_stats(&t, samples, options, out, out_clipped);
     qgc_arena_destroy(&t.arena);
     return result;
 }

@@ -195,17 +195,13 @@ static qgc_result open_labels(evaluator *e)
     return qgc_data_seek(e->labels, qgc_feed_begin(e->feed));
 }
 
-static qgc_result evaluate(evaluator *e, const char *path)
+static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
 {
     const char *name = e->options->func ? e->options->func : "main";
-    qgc_feed_options feed = {.batch = e->options->batch,
-                             .limit = e->options->limit,
-                             .shard = e->options->shard,
-                             .num_shards = e->options->num_shards};
     QGC_TRY(find_func(e->module, name, &e->func));
     if (e->options->reference)
         QGC_TRY(find_func(e->options->reference, name, &e->reference));
-    QGC_TRY(qgc_feed_open(e->func, path, &feed, &e->feed));
+    QGC_TRY(qgc_feed_open(e->func, samples, &e->feed));
     QGC_TRY(open_labels(e));
     qgc_form form = e->module->form;
     if (form == QGC_FORM_ANNOTATED || form == QGC_FORM_PREPARED || form == QGC_FORM_CALIBRATED)
@@ -224,11 +220,11 @@ static qgc_result evaluate(evaluator *e, const char *path)
     return QGC_OK;
 }
 
-qgc_result qgc_module_eval(qgc_module *module, const char *path, const qgc_eval_options *options,
-                           qgc_eval_report *out)
+qgc_result qgc_module_eval(qgc_module *module, const qgc_samples *samples,
+                           const qgc_eval_options *options, qgc_eval_report *out)
 {
     evaluator e = {.module = module, .options = options};
-    qgc_result result = evaluate(&e, path);
+    qgc_result result = evaluate(&e, samples);
     *out = e.report;
     qgc_feed_close(e.feed);
     qgc_data_close(e.labels);

@@ -2,6 +2,7 @@
 #ifndef QGC_CALIBRATE_H
 #define QGC_CALIBRATE_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 
 #ifdef __cplusplus
@@ -10,10 +11,6 @@ extern "C" {
 
 typedef struct qgc_calibrate_options {
     const char *func;  /* NULL: "main" */
-    size_t batch;      /* samples per run where the graph leaves it open; 0: 1 */
-    size_t limit;      /* at most so many samples; 0: all */
-    size_t shard;      /* this part (0 ...) of */
-    size_t num_shards; /* so many, in contiguous ranges of samples; 0: 1 */
     const char *state; /* file of a run that can be resumed, written meanwhile and at the end; where
                           it exists the run goes on from there. Or NULL */
     size_t checkpoint_batches; /* written after so many; 0: after 5 seconds */
@@ -22,12 +19,11 @@ typedef struct qgc_calibrate_options {
     const qgc_engine *engine; /* of the module; NULL: the reference interpreter, slower */
 } qgc_calibrate_options;
 
-/* |path|: a data file or folder (runtime/data.h), an array for each input by name, or one without a
- * name for the only input; the first dimension counts samples. On success the module has the form
+/* The default batch is 1. On success the module has the form
  * calibrated, a statistics record for each observed value and a provenance. Memory does not grow
  * with the number of samples. A run that is killed and resumed from its state gives the same bytes.
  */
-QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const char *path,
+QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const qgc_samples *samples,
                                         const qgc_calibrate_options *options);
 
 /* Takes the statistics of |from|, a calibration of the same float graph, prepared by other rules:

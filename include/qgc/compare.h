@@ -2,6 +2,7 @@
 #ifndef QGC_COMPARE_H
 #define QGC_COMPARE_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 
 #ifdef __cplusplus
@@ -32,9 +33,6 @@ typedef enum qgc_compare_metric {
 
 typedef struct qgc_compare_options {
     const char *func;          /* NULL: "main" */
-    size_t batch, limit;       /* as for calibration; 0: 32 where the graphs leave it open,
-                                  fewer of large graphs */
-    size_t first;              /* samples before are left out */
     const char *labels;        /* file with one integer per sample, or NULL */
     bool outputs_only;         /* rows for outputs alone */
     size_t worst;              /* samples listed for each output */
@@ -118,10 +116,11 @@ typedef struct qgc_compare_report {
     void *owner;                 /* private */
 } qgc_compare_report;
 
-/* Runs both graphs over the samples once; memory does not grow with their number. Both modules are
+/* Runs both graphs over the samples once; memory does not grow with their number. The default batch
+ * is 32, less of large graphs. Both modules are
  * of one context. Values are matched by identifier, whatever the forms are. */
 QGC_API qgc_result qgc_compare(const qgc_compare_side *a, const qgc_compare_side *b,
-                               const char *path, const qgc_compare_options *options,
+                               const qgc_samples *samples, const qgc_compare_options *options,
                                qgc_compare_report *out);
 QGC_API void qgc_compare_report_free(qgc_compare_report *report);
 

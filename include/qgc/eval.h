@@ -2,6 +2,7 @@
 #ifndef QGC_EVAL_H
 #define QGC_EVAL_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 
 #ifdef __cplusplus
@@ -14,8 +15,6 @@ typedef struct qgc_eval_options {
     qgc_module *reference;    /* a graph with the same inputs, or NULL */
     const qgc_engine *engine; /* for the graph that is judged; NULL: the reference interpreter */
     const qgc_engine *reference_engine; /* for |reference|, likewise */
-    size_t batch, limit;                /* as for calibration */
-    size_t shard, num_shards;           /* likewise */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_eval_options;
@@ -34,8 +33,8 @@ typedef struct qgc_eval_report {
     double psnr;         /* dB: 10 log10(max |reference|^2 / mse); infinity where they are equal */
 } qgc_eval_report;
 
-/* Memory does not grow with the number of samples. */
-QGC_API qgc_result qgc_module_eval(qgc_module *module, const char *path,
+/* The default batch is 1. Memory does not grow with the number of samples. */
+QGC_API qgc_result qgc_module_eval(qgc_module *module, const qgc_samples *samples,
                                    const qgc_eval_options *options, qgc_eval_report *out);
 
 #ifdef __cplusplus

@@ -8,6 +8,7 @@
 #include "qgc/compare.h"
 #include "qgc/compile.h"
 #include "qgc/context.h"
+#include "qgc/data.h"
 #include "qgc/diff.h"
 #include "qgc/docs.h"
 #include "qgc/engine.h"

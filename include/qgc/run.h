@@ -2,6 +2,7 @@
 #ifndef QGC_RUN_H
 #define QGC_RUN_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 #include "qgc/tensor.h"
 
@@ -42,6 +43,12 @@ QGC_API void qgc_tensors_free(qgc_tensors *tensors);
  * the returned values. */
 QGC_API qgc_result qgc_module_run(qgc_module *module, const char *func, const qgc_engine *engine,
                                   const qgc_tensors *inputs, qgc_tensors *outputs);
+
+/* The same on samples of data files, batch by batch (the default batch is all of them), the results
+ * put together: each has a first dimension that counts samples, where there are several batches. */
+QGC_API qgc_result qgc_module_run_samples(qgc_module *module, const char *func,
+                                          const qgc_engine *engine, const qgc_samples *samples,
+                                          qgc_tensors *outputs);
 
 /* Name and element type of a parameter of |func|; NULL after the last, or where there is no such
  * function. |out_dtype| may be NULL. */

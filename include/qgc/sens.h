@@ -2,6 +2,7 @@
 #ifndef QGC_SENS_H
 #define QGC_SENS_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 
 #ifdef __cplusplus
@@ -22,9 +23,7 @@ typedef struct qgc_sens_options {
     const char *labels;        /* file with one integer per sample, or NULL */
     bool activations, weights; /* which values are tried */
     qgc_sens_metric metric;
-    size_t budget;       /* at most so many trials; 0: one for each value */
-    size_t batch, limit; /* as for calibration; 0: 32 where the graph leaves it open,
-                            fewer of a large graph */
+    size_t budget; /* at most so many trials; 0: one for each value */
     const char *cpu;
     /* qgc_engine_create; NULL: the reference interpreter runs everything. */
     qgc_result (*create_engine)(qgc_module *module, const char *cpu, qgc_engine **out);
@@ -58,9 +57,9 @@ typedef struct qgc_sens_report {
 /* Quantizes one value of a calibrated graph at a time, as convert would, all other values in
  * floats, and runs what depends on it again. A row is what converting that value alone gives, to
  * the bit. The module is changed: to be destroyed afterwards. Memory does not grow with the number
- * of samples. */
-QGC_API qgc_result qgc_sens(qgc_module *module, const char *path, const qgc_sens_options *options,
-                            qgc_sens_report *out);
+ * of samples. The default batch is 32, less of a large graph. */
+QGC_API qgc_result qgc_sens(qgc_module *module, const qgc_samples *samples,
+                            const qgc_sens_options *options, qgc_sens_report *out);
 QGC_API void qgc_sens_report_free(qgc_sens_report *report);
 
 #ifdef __cplusplus

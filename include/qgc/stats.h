@@ -2,6 +2,7 @@
 #ifndef QGC_STATS_H
 #define QGC_STATS_H
 
+#include "qgc/data.h"
 #include "qgc/engine.h"
 
 #ifdef __cplusplus
@@ -19,8 +20,6 @@ QGC_API qgc_result qgc_module_print_stats(qgc_module *module, const char *method
 typedef struct qgc_check_options {
     const char *func;         /* NULL: "main" */
     const char *method;       /* as of convert */
-    size_t batch, limit;      /* as for calibration */
-    size_t shard, num_shards; /* likewise */
     const qgc_engine *engine; /* of the module; NULL: the reference interpreter, slower */
     double max_clipped;       /* share, 0 to 1: warn of values that are clipped more */
     bool same_data;           /* refuse data that the statistics were not made with */
@@ -29,8 +28,9 @@ typedef struct qgc_check_options {
 } qgc_check_options;
 
 /* Runs a calibrated graph on other data and prints for each record the share of the values that the
- * ranges clip, and of the range that no value uses. *out_clipped: the greatest share, 0 to 1. */
-QGC_API qgc_result qgc_module_check_stats(qgc_module *module, const char *path,
+ * ranges clip, and of the range that no value uses. The default batch is 1. *out_clipped: the
+ * greatest share, 0 to 1. */
+QGC_API qgc_result qgc_module_check_stats(qgc_module *module, const qgc_samples *samples,
                                           const qgc_check_options *options, FILE *out,
                                           double *out_clipped);
 

@@ -15,6 +15,7 @@ typedef struct qgc_summary {
                                     quantized operands. Functions count once. */
     const char *batch;           /* the symbol of the first dimension of @func's first parameter, or
                                     NULL */
+    size_t fixed_batch;          /* that dimension where it is a number, else 0 */
 } qgc_summary;
 
 /* |func| NULL: "main". */

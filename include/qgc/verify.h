@@ -2,6 +2,7 @@
 #ifndef QGC_VERIFY_H
 #define QGC_VERIFY_H
 
+#include "qgc/data.h"
 #include "qgc/module.h"
 
 #ifdef __cplusplus
@@ -9,9 +10,8 @@ extern "C" {
 #endif
 
 typedef struct qgc_verify_options {
-    const char *func;    /* takes the data; NULL: "main" */
-    size_t batch, limit; /* as for calibration */
-    bool all;            /* a line for every op, not only for those that differ */
+    const char *func; /* takes the data; NULL: "main" */
+    bool all;         /* a line for every op, not only for those that differ */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_verify_options;
@@ -31,7 +31,7 @@ typedef struct qgc_verify_report {
  * the tolerance that the backend states. Prints a table to |out|; the first op beyond it is a
  * warning (W0602) at the op. Fails where the backend cannot lower a region, or lowers nothing. */
 QGC_API qgc_result qgc_module_verify_backend(qgc_module *module, qgc_module *reference,
-                                             const char *target, const char *data,
+                                             const char *target, const qgc_samples *samples,
                                              const qgc_verify_options *options, FILE *out,
                                              qgc_verify_report *report);
 

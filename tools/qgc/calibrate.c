@@ -1,40 +1,8 @@
 /* qgc calibrate: run a prepared graph on data, write it with statistics. */
 #include "calibrate.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-qgc_result read_size(invocation *call, const char *option, size_t *out)
-{
-    const char *text = get_option(call, option);
-    char *end;
-    if (!text)
-        return QGC_OK;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || !value || errno)
-        return qgc_context_usage_error(call->context, "%s %s: expected a number of at least 1",
-                                       option, text);
-    *out = (size_t)value;
-    return QGC_OK;
-}
-
-qgc_result read_shard(invocation *call, size_t *out_shard, size_t *out_num)
-{
-    const char *text = get_option(call, "--shard");
-    char *slash, *end = NULL;
-    if (!text)
-        return QGC_OK;
-    *out_shard = strtoul(text, &slash, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *slash == '/' && slash[1] >= '0' && slash[1] <= '9')
-        *out_num = strtoul(slash + 1, &end, 10);
-    if (end && !*end && *out_shard < *out_num)
-        return QGC_OK;
-    return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
-}
 
 void progress_show(void *user, size_t done, size_t total)
 {
@@ -66,24 +34,21 @@ void progress_end(progress *bar)
         fputc('\n', stderr);
 }
 
-qgc_result calibrate_module(invocation *call, qgc_module *module, const char *data)
+qgc_result calibrate_module(invocation *call, qgc_module *module)
 {
+    data_source data;
     progress bar;
     progress_begin(call, &bar);
     qgc_calibrate_options options = {.func = get_option(call, "--func"),
                                      .state = get_option(call, "--resume"),
                                      .progress = bar.is_wanted ? progress_show : NULL,
                                      .user = &bar};
-    if (read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK ||
-        read_size(call, "--checkpoint", &options.checkpoint_batches) != QGC_OK ||
-        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
-        return QGC_FAILED;
+    QGC_CHECK(read_data(call, &data));
+    QGC_CHECK(read_size(call, "--checkpoint", &options.checkpoint_batches));
     qgc_engine *engine;
-    if (create_engine(call, module, &engine) != QGC_OK)
-        return QGC_FAILED;
+    QGC_CHECK(create_engine(call, module, &engine));
     options.engine = engine;
-    qgc_result result = qgc_module_calibrate(module, data, &options);
+    qgc_result result = qgc_module_calibrate(module, &data.samples, &options);
     progress_end(&bar);
     destroy_engine(call, engine);
     return result;
@@ -96,23 +61,26 @@ void remove_state(invocation *call)
         remove(state);
 }
 
+static qgc_result check_usage(invocation *call)
+{
+    QGC_CHECK(require_data(call));
+    if (!has_option(call, "--checkpoint") || has_option(call, "--resume"))
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "--checkpoint needs --resume");
+}
+
 int run_calibrate(invocation *call)
 {
-    const char *data = get_option(call, "--data"), *path = get_option(call, "-o");
-    const char *state = get_option(call, "--resume");
-    if (!data || (has_option(call, "--checkpoint") && !state)) {
-        qgc_context_usage_error(call->context, data ? "--checkpoint needs --resume"
-                                                    : "qgc calibrate needs --data");
+    if (check_usage(call) != QGC_OK)
         return fail(call);
-    }
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
     if (!module)
         return fail(call);
     qgc_result result = bind_symbols(call, module);
     if (result == QGC_OK)
-        result = calibrate_module(call, module, data);
+        result = calibrate_module(call, module);
     if (result == QGC_OK)
-        result = write_module(module, path);
+        result = write_module(module, get_option(call, "-o"));
     qgc_module_destroy(module);
     if (result != QGC_OK)
         return fail(call);

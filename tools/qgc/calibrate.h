@@ -3,6 +3,7 @@
 #define QGC_TOOLS_CALIBRATE_H
 
 #include "input.h"
+#include "samples.h"
 
 #include <time.h>
 
@@ -17,14 +18,8 @@ void progress_begin(invocation *call, progress *bar);
 void progress_show(void *user, size_t done, size_t total);
 void progress_end(progress *bar);
 
-/* A number of at least 1; |out| stays where the option is not given. */
-qgc_result read_size(invocation *call, const char *option, size_t *out);
-
-/* --shard: "0/4" is the first of four parts; both stay where it is not given. */
-qgc_result read_shard(invocation *call, size_t *out_shard, size_t *out_num);
-
-/* With the options --func, --batch, --limit, --shard, --resume, --checkpoint. */
-qgc_result calibrate_module(invocation *call, qgc_module *module, const char *data);
+/* With the options about data, --func, --resume, --checkpoint. */
+qgc_result calibrate_module(invocation *call, qgc_module *module);
 /* The file of --resume, once what it is for is written. */
 void remove_state(invocation *call);
 

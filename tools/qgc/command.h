@@ -21,7 +21,7 @@ typedef struct option_values {
     int num;
 } option_values;
 
-enum { MAX_OPTIONS = 40, MAX_FILES = 260 };
+enum { MAX_OPTIONS = 48, MAX_FILES = 260 };
 
 typedef struct invocation {
     const struct command *command;

@@ -39,19 +39,6 @@ static qgc_compare_metric read_metric(const char *name)
     return QGC_COMPARE_SQNR;
 }
 
-static qgc_result read_first(invocation *call, size_t *out)
-{
-    const char *text = get_option(call, "--first");
-    char *end;
-    if (!text)
-        return QGC_OK;
-    *out = (size_t)strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end)
-        return QGC_OK;
-    return qgc_context_usage_error(call->context, "--first %s: expected the number of a sample",
-                                   text);
-}
-
 static qgc_result read_options(invocation *call, qgc_compare_options *out)
 {
     out->func = get_option(call, "--func");
@@ -62,10 +49,7 @@ static qgc_result read_options(invocation *call, qgc_compare_options *out)
     out->worst = 3;
     out->start_db = 10;
     out->create_engine = qgc_engine_create;
-    QGC_CHECK(read_size(call, "--batch", &out->batch));
-    QGC_CHECK(read_size(call, "--limit", &out->limit));
     QGC_CHECK(read_size(call, "--worst", &out->worst));
-    QGC_CHECK(read_first(call, &out->first));
     return read_double(call, "--start", &out->start_db);
 }
 
@@ -164,13 +148,15 @@ static qgc_result run_on(invocation *call, qgc_module *a, qgc_module *b,
                          qgc_compare_options *options, qgc_compare_report *out)
 {
     progress bar;
+    data_source data;
     const char *engine_b = get_option(call, "--engine-b");
     qgc_compare_engine engine = read_engine(get_option(call, "--engine"), QGC_COMPARE_OPS);
     qgc_compare_side sides[] = {{a, engine}, {b, read_engine(engine_b, engine)}};
+    QGC_CHECK(read_data(call, &data));
     progress_begin(call, &bar);
     options->progress = bar.is_wanted ? progress_show : NULL;
     options->user = &bar;
-    qgc_result result = qgc_compare(&sides[0], &sides[1], get_option(call, "--data"), options, out);
+    qgc_result result = qgc_compare(&sides[0], &sides[1], &data.samples, options, out);
     progress_end(&bar);
     return result;
 }
@@ -192,12 +178,8 @@ int run_compare(invocation *call)
     qgc_compare_options options = {.func = NULL};
     qgc_compare_report report = {0};
     double values[NUM_LIMITS];
-    if (!get_option(call, "--data")) {
-        qgc_context_usage_error(call->context, "qgc compare needs --data");
-        return fail(call);
-    }
-    if (read_options(call, &options) != QGC_OK || read_limits(call, values) != QGC_OK ||
-        compare(call, &options, &report) != QGC_OK)
+    if (require_data(call) != QGC_OK || read_options(call, &options) != QGC_OK ||
+        read_limits(call, values) != QGC_OK || compare(call, &options, &report) != QGC_OK)
         return fail(call);
     const char *by = get_option(call, "--by");
     comparison c = {&report, call->files[0], call->files[1], options.start_db, by ? by : "sqnr"};

@@ -62,6 +62,7 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
                            qgc_engine *engine, qgc_engine *reference_engine, qgc_eval_report *out)
 {
     progress bar;
+    data_source data;
     progress_begin(call, &bar);
     qgc_eval_options options = {.func = get_option(call, "--func"),
                                 .labels = get_option(call, "--labels"),
@@ -70,11 +71,8 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
                                 .reference_engine = reference_engine,
                                 .progress = bar.is_wanted ? progress_show : NULL,
                                 .user = &bar};
-    if (read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK ||
-        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
-        return QGC_FAILED;
-    qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, out);
+    QGC_CHECK(read_data(call, &data));
+    qgc_result result = qgc_module_eval(module, &data.samples, &options, out);
     progress_end(&bar);
     return result;
 }
@@ -95,8 +93,7 @@ static qgc_result with_modules(invocation *call, qgc_module *module, qgc_module 
 
 static qgc_result check_usage(invocation *call)
 {
-    if (!get_option(call, "--data"))
-        return qgc_context_usage_error(call->context, "qgc eval needs --data");
+    QGC_CHECK(require_data(call));
     if (get_option(call, "--labels") || get_option(call, "--against"))
         return QGC_OK;
     return qgc_context_usage_error(call->context, "qgc eval needs --labels or --against");

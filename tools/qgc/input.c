@@ -1,5 +1,7 @@
 #include "input.h"
 
+#include "samples.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -238,20 +240,15 @@ static qgc_result read_tensors(invocation *call, const char *path, const char *n
 
 qgc_result read_input_options(invocation *call, qgc_tensors *inputs)
 {
-    const char *data = get_option(call, "--data");
-    const option_values *named = get_options(call, "--input");
-    if (data && qgc_tensors_read(call->context, data, NULL, inputs) != QGC_OK)
-        return QGC_FAILED;
-    for (int i = 0; i < named->num; i++) {
-        const char *equal = strchr(named->values[i], '=');
-        if (!equal)
-            return qgc_context_usage_error(call->context, "--input %s: expected NAME=FILE",
-                                           named->values[i]);
-        char *name = strndup(named->values[i], (size_t)(equal - named->values[i]));
-        qgc_result result = read_tensors(call, equal + 1, name, inputs);
+    data_source data;
+    QGC_CHECK(read_data_files(call, "--data", "--input", &data));
+    for (size_t i = 0; i < data.samples.num_files; i++) {
+        const qgc_data_file *file = &data.files[i];
+        char *name = file->input.data ? strndup(file->input.data, file->input.size) : NULL;
+        qgc_result result = name ? read_tensors(call, file->path, name, inputs)
+                                 : qgc_tensors_read(call->context, file->path, NULL, inputs);
         free(name);
-        if (result != QGC_OK)
-            return result;
+        QGC_CHECK(result);
     }
     return QGC_OK;
 }

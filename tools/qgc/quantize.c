@@ -62,13 +62,12 @@ static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
     char annotate[4 * 2048], method[256];
-    const char *data = get_option(call, "--data");
     QGC_CHECK(refuse_quantized(call, module));
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
         bind_symbols(call, module) != QGC_OK ||
         run_formatted(module, PREPARE, annotate) != QGC_OK ||
-        calibrate_module(call, module, data) != QGC_OK ||
+        calibrate_module(call, module) != QGC_OK ||
         (calibrated && qgc_module_save(module, calibrated) != QGC_OK) ||
         run_formatted(module, CONVERT, method) != QGC_OK)
         return QGC_FAILED;
@@ -119,10 +118,8 @@ static qgc_result quantize_with_report(invocation *call, report_source source)
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
-    if (!get_option(call, "--data"))
-        return qgc_context_usage_error(call->context, "qgc quantize needs --data");
-    if (check_usage(call) != QGC_OK)
-        return QGC_FAILED;
+    QGC_CHECK(require_data(call));
+    QGC_CHECK(check_usage(call));
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
     QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
                                            : quantize_to(call, &source));

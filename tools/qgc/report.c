@@ -26,11 +26,15 @@ static qgc_module *read_quantized(invocation *call)
     return qgc_module_read(call->context, get_option(call, "-o"));
 }
 
-static qgc_result read_samples(invocation *call, size_t most, size_t *out)
+/* At most |most| samples of the data, whatever their batch, but as many as the graph takes. */
+static qgc_result read_some(invocation *call, const quantize_report *r, size_t most,
+                            data_source *out)
 {
-    *out = most;
-    QGC_CHECK(read_size(call, "--limit", out));
-    *out = *out < most ? *out : most;
+    most = most < r->before.fixed_batch ? r->before.fixed_batch : most;
+    QGC_CHECK(read_data(call, out));
+    qgc_samples *samples = &out->samples;
+    samples->limit = samples->limit && samples->limit < most ? samples->limit : most;
+    samples->batch = 0;
     return QGC_OK;
 }
 
@@ -44,15 +48,14 @@ static qgc_result measure_accuracy(invocation *call, quantize_report *r)
                                 .labels = get_option(call, "--labels"),
                                 .progress = bar.is_wanted ? progress_show : NULL,
                                 .user = &bar};
-    const char *data = get_option(call, "--data");
-    QGC_CHECK(read_size(call, "--limit", &options.limit));
-    QGC_CHECK(read_size(call, "--batch", &options.batch));
+    data_source data;
+    QGC_CHECK(read_data(call, &data));
     qgc_result result = QGC_OK;
     if (options.labels)
-        result = qgc_module_eval(r->left, data, &options, &r->float_accuracy);
+        result = qgc_module_eval(r->left, &data.samples, &options, &r->float_accuracy);
     options.reference = r->left;
     if (result == QGC_OK)
-        result = qgc_module_eval(r->right, data, &options, &r->accuracy);
+        result = qgc_module_eval(r->right, &data.samples, &options, &r->accuracy);
     progress_end(&bar);
     return result;
 }
@@ -71,9 +74,9 @@ static qgc_result compare_modules(invocation *call, qgc_module *left, qgc_module
                                    .create_engine = qgc_engine_create,
                                    .progress = bar.is_wanted ? progress_show : NULL,
                                    .user = &bar};
-    QGC_CHECK(read_samples(call, MAX_SAMPLES, &options.limit));
-    qgc_result result =
-        qgc_compare(&sides[0], &sides[1], get_option(call, "--data"), &options, &r->values);
+    data_source data;
+    QGC_CHECK(read_some(call, r, MAX_SAMPLES, &data));
+    qgc_result result = qgc_compare(&sides[0], &sides[1], &data.samples, &options, &r->values);
     progress_end(&bar);
     return result;
 }
@@ -101,14 +104,14 @@ static qgc_result measure_sensitivity(invocation *call, const report_source *sou
                                 .budget = MAX_TRIALS,
                                 .cpu = "native",
                                 .create_engine = qgc_engine_create};
-    QGC_CHECK(read_samples(call, MAX_TRIAL_SAMPLES, &options.limit));
+    data_source data;
+    QGC_CHECK(read_some(call, r, MAX_TRIAL_SAMPLES, &data));
     qgc_module *module = qgc_module_read(call->context, source->calibrated);
     progress_begin(call, &bar);
     options.progress = bar.is_wanted ? progress_show : NULL;
     options.user = &bar;
     qgc_result result =
-        module ? qgc_sens(module, get_option(call, "--data"), &options, &r->sensitivity)
-               : QGC_FAILED;
+        module ? qgc_sens(module, &data.samples, &options, &r->sensitivity) : QGC_FAILED;
     progress_end(&bar);
     qgc_module_destroy(module);
     return result;
@@ -118,27 +121,27 @@ static qgc_result measure_sensitivity(invocation *call, const report_source *sou
 
 /* Machine code has fixed shapes: one sample at a time. The first run compiles, and is not counted.
  */
-static qgc_result time_module(invocation *call, qgc_module *module, const char *pipeline,
-                              double *out)
+static qgc_result time_module(invocation *call, const quantize_report *r, qgc_module *module,
+                              const char *pipeline, double *out)
 {
     qgc_engine *engine = NULL;
     qgc_summary summary;
     qgc_eval_report report;
     qgc_pipeline_options passes = {.verify_each = true};
-    qgc_eval_options options = {.func = get_option(call, "--func"), .batch = 1};
+    qgc_eval_options options = {.func = get_option(call, "--func")};
+    data_source data;
     qgc_module_summarize(module, options.func, &summary);
     if (summary.batch)
         QGC_CHECK(qgc_module_bind(module, summary.batch, 1));
-    QGC_CHECK(read_samples(call, MAX_SAMPLES, &options.limit));
+    QGC_CHECK(read_some(call, r, MAX_SAMPLES, &data));
     QGC_CHECK(qgc_pipeline_run(module, pipeline, &passes));
     QGC_CHECK(qgc_engine_create(module, "native", &engine));
     options.engine = engine;
-    size_t limit = options.limit;
-    options.limit = 1;
-    qgc_result result = qgc_module_eval(module, get_option(call, "--data"), &options, &report);
-    options.limit = limit;
+    qgc_samples one = data.samples;
+    one.limit = summary.fixed_batch ? summary.fixed_batch : 1;
+    qgc_result result = qgc_module_eval(module, &one, &options, &report);
     if (result == QGC_OK)
-        result = qgc_module_eval(module, get_option(call, "--data"), &options, &report);
+        result = qgc_module_eval(module, &data.samples, &options, &report);
     qgc_engine_destroy(engine);
     *out = result == QGC_OK && report.samples ? report.seconds / (double)report.samples : 0;
     return result;
@@ -152,9 +155,10 @@ static bool is_lowered(const quantize_report *r)
 static qgc_result measure_time(invocation *call, const report_source *source, quantize_report *r)
 {
     qgc_module *left = read_float(call, source), *right = left ? read_quantized(call) : NULL;
-    qgc_result result = right ? time_module(call, left, FUSE, &r->seconds[0]) : QGC_FAILED;
+    qgc_result result = right ? time_module(call, r, left, FUSE, &r->seconds[0]) : QGC_FAILED;
     if (result == QGC_OK)
-        result = time_module(call, right, is_lowered(r) ? "infer-shapes" : LOWER, &r->seconds[1]);
+        result =
+            time_module(call, r, right, is_lowered(r) ? "infer-shapes" : LOWER, &r->seconds[1]);
     qgc_module_destroy(right);
     qgc_module_destroy(left);
     return result;

@@ -1,20 +1,41 @@
 /* qgc run: execute a graph on tensors. */
 #include "input.h"
 #include "lower.h"
+#include "samples.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static qgc_result show(invocation *call, const char *func, const qgc_tensors *outputs)
+{
+    const char *path = get_option(call, "-o");
+    if (path)
+        return qgc_tensors_write(call->context, path, outputs);
+    qgc_tensors_print(call->context, func, outputs, stdout);
+    return QGC_OK;
+}
 
 static qgc_result run_func(invocation *call, qgc_module *module, const char *func,
                            const qgc_engine *engine, const qgc_tensors *inputs)
 {
     qgc_tensors outputs = {0};
-    const char *path = get_option(call, "-o");
     qgc_result result = qgc_module_run(module, func, engine, inputs, &outputs);
-    if (result == QGC_OK && path)
-        result = qgc_tensors_write(call->context, path, &outputs);
-    else if (result == QGC_OK)
-        qgc_tensors_print(call->context, func, &outputs, stdout);
+    if (result == QGC_OK)
+        result = show(call, func, &outputs);
+    qgc_tensors_free(&outputs);
+    return result;
+}
+
+/* The tensors are samples as soon as an option speaks of them. */
+static qgc_result run_samples(invocation *call, qgc_module *module, const char *func,
+                              const qgc_engine *engine)
+{
+    data_source data;
+    qgc_tensors outputs = {0};
+    QGC_CHECK(read_data(call, &data));
+    qgc_result result = qgc_module_run_samples(module, func, engine, &data.samples, &outputs);
+    if (result == QGC_OK)
+        result = show(call, func, &outputs);
     qgc_tensors_free(&outputs);
     return result;
 }
@@ -35,6 +56,9 @@ static qgc_result run_on(invocation *call, qgc_module *module, const qgc_engine 
     const char *func = get_option(call, "--func");
     if (func && strcmp(func, "all") == 0)
         return run_closed(call, module, engine);
+    if (has_option(call, "--batch") || has_option(call, "--first") || has_option(call, "--limit") ||
+        has_option(call, "--shard"))
+        return run_samples(call, module, func ? func : "main", engine);
     qgc_tensors inputs = {0};
     qgc_result result = read_input_options(call, &inputs);
     if (result == QGC_OK)

@@ -20,7 +20,7 @@ static qgc_result prepare(invocation *call, qgc_module *module, const char *rule
     return qgc_pipeline_run(module, pipeline, &options);
 }
 
-static qgc_result calibrate(invocation *call, qgc_module *module, const char *data)
+static qgc_result calibrate(invocation *call, qgc_module *module, const qgc_samples *samples)
 {
     progress bar;
     qgc_engine *engine = NULL;
@@ -32,14 +32,14 @@ static qgc_result calibrate(invocation *call, qgc_module *module, const char *da
                                      .engine = engine,
                                      .progress = bar.is_wanted ? progress_show : NULL,
                                      .user = &bar};
-    qgc_result result = qgc_module_calibrate(module, data, &options);
+    qgc_result result = qgc_module_calibrate(module, samples, &options);
     progress_end(&bar);
     qgc_engine_destroy(engine);
     return result;
 }
 
 qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rules,
-                           const char *data, const qgc_module *statistics)
+                           const qgc_samples *samples, const qgc_module *statistics)
 {
     bool done = false;
     if (has_form(module, "calibrated"))
@@ -50,7 +50,7 @@ qgc_result make_calibrated(invocation *call, qgc_module *module, const char *rul
         QGC_CHECK(qgc_module_reuse_stats(module, statistics, &done));
     if (statistics && !done && !has_option(call, "--quiet"))
         fprintf(stderr, "calibrating again: these rules observe otherwise\n");
-    return done ? QGC_OK : calibrate(call, module, data);
+    return done ? QGC_OK : calibrate(call, module, samples);
 }
 
 /* ---- ranking ---- */
@@ -77,9 +77,7 @@ qgc_result read_sens_options(invocation *call, qgc_sens_options *out)
     out->create_engine = engine && strcmp(engine, "ref") == 0 ? NULL : qgc_engine_create;
     if (out->metric == QGC_SENS_ACCURACY && !out->labels)
         return qgc_context_usage_error(call->context, "--by accuracy needs --labels");
-    QGC_CHECK(read_size(call, "--budget", &out->budget));
-    QGC_CHECK(read_size(call, "--batch", &out->batch));
-    return read_size(call, "--limit", &out->limit);
+    return read_size(call, "--budget", &out->budget);
 }
 
 static void say_bound(void *user, size_t values, size_t trials, size_t samples)
@@ -88,15 +86,15 @@ static void say_bound(void *user, size_t values, size_t trials, size_t samples)
     fprintf(stderr, "%zu values, at most %zu trials on %zu samples\n", values, trials, samples);
 }
 
-qgc_result rank_values(invocation *call, qgc_module *module, qgc_sens_options *options,
-                       qgc_sens_report *out)
+qgc_result rank_values(invocation *call, qgc_module *module, const qgc_samples *samples,
+                       qgc_sens_options *options, qgc_sens_report *out)
 {
     progress bar;
     progress_begin(call, &bar);
     options->begin = has_option(call, "--quiet") ? NULL : say_bound;
     options->progress = bar.is_wanted ? progress_show : NULL;
     options->user = &bar;
-    qgc_result result = qgc_sens(module, get_option(call, "--data"), options, out);
+    qgc_result result = qgc_sens(module, samples, options, out);
     progress_end(&bar);
     return result;
 }
@@ -207,13 +205,15 @@ static qgc_result rank_and_write(invocation *call, qgc_module *module)
 {
     qgc_sens_options options = {.func = NULL};
     qgc_sens_report report = {0};
-    const char *data = get_option(call, "--data"), *by = get_option(call, "--by");
-    const char *calibration = get_option(call, "--calibration");
+    data_source data, calibration;
+    const char *by = get_option(call, "--by");
+    QGC_CHECK(read_data(call, &data));
+    QGC_CHECK(read_calibration_data(call, &data, &calibration));
     QGC_CHECK(read_sens_options(call, &options));
-    QGC_CHECK(make_calibrated(call, module, get_option(call, "--rules"),
-                              calibration ? calibration : data, NULL));
-    QGC_CHECK(rank_values(call, module, &options, &report));
-    ranking r = {&report, call->files[0], data, by ? by : "sqnr"};
+    QGC_CHECK(
+        make_calibrated(call, module, get_option(call, "--rules"), &calibration.samples, NULL));
+    QGC_CHECK(rank_values(call, module, &data.samples, &options, &report));
+    ranking r = {&report, call->files[0], by ? by : "sqnr"};
     qgc_result result = write_files(call, &r);
     qgc_sens_report_free(&report);
     return result;
@@ -221,10 +221,8 @@ static qgc_result rank_and_write(invocation *call, qgc_module *module)
 
 int run_sens(invocation *call)
 {
-    if (!get_option(call, "--data")) {
-        qgc_context_usage_error(call->context, "qgc sens needs --data");
+    if (require_data(call) != QGC_OK)
         return fail(call);
-    }
     qgc_module *module = read_module(call, call->files[0]);
     qgc_result result = module ? rank_and_write(call, module) : QGC_FAILED;
     qgc_module_destroy(module);

@@ -69,26 +69,21 @@ static int check(invocation *call, qgc_module *module)
 {
     progress bar;
     double limit, clipped = 0;
-    const char *data = get_option(call, "--data");
+    data_source data;
     progress_begin(call, &bar);
     qgc_check_options options = {.func = get_option(call, "--func"),
                                  .method = method_of(call),
                                  .same_data = has_option(call, "--same-data"),
                                  .progress = bar.is_wanted ? progress_show : NULL,
                                  .user = &bar};
-    if (!data)
-        qgc_context_usage_error(call->context, "qgc stats check needs --data");
-    if (!data || read_limit(call, &limit) != QGC_OK ||
-        read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK ||
-        read_shard(call, &options.shard, &options.num_shards) != QGC_OK)
+    if (read_data(call, &data) != QGC_OK || read_limit(call, &limit) != QGC_OK)
         return fail(call);
     options.max_clipped = limit / 100;
     qgc_engine *engine;
     if (create_engine(call, module, &engine) != QGC_OK)
         return fail(call);
     options.engine = engine;
-    qgc_result result = qgc_module_check_stats(module, data, &options, stdout, &clipped);
+    qgc_result result = qgc_module_check_stats(module, &data.samples, &options, stdout, &clipped);
     progress_end(&bar);
     destroy_engine(call, engine);
     if (result != QGC_OK)
@@ -108,8 +103,8 @@ static const struct action {
     {"merge", " -o ", NULL},
     {"print", " --method ", print},
     {"check",
-     " --data --max-clipped --same-data --method --batch --limit --shard --func --engine --cpu "
-     "--threads --cache --no-cache --print-plan --no-progress ",
+     " --data --input --image --batch --first --limit --shard --max-clipped --same-data --method "
+     "--func --engine --cpu --threads --cache --no-cache --print-plan --no-progress ",
      check},
 };
 

@@ -15,7 +15,8 @@ typedef struct score {
 
 typedef struct tuner {
     invocation *call;
-    const char *file, *data, *labels, *base_path, *to;
+    const char *file, *labels, *base_path, *to;
+    data_source data, calibration;
     char *trial_path; /* of the rules that are tried; beside the rules file */
     char *base;       /* text of the rules to begin with */
     double max_drop;  /* percent; infinity: not asked for */
@@ -78,12 +79,6 @@ static qgc_result read_base(tuner *t)
 
 /* ---- trials ---- */
 
-static const char *calibration_data(const tuner *t)
-{
-    const char *calibration = get_option(t->call, "--calibration");
-    return calibration ? calibration : t->data;
-}
-
 /* The road of qgc quantize. */
 static qgc_result convert(tuner *t, qgc_module *module)
 {
@@ -94,7 +89,8 @@ static qgc_result convert(tuner *t, qgc_module *module)
         return qgc_context_usage_error(
             t->call->context, "--method %s: expected a name without blanks, commas and braces",
             method);
-    QGC_CHECK(make_calibrated(t->call, module, t->trial_path, calibration_data(t), t->statistics));
+    QGC_CHECK(
+        make_calibrated(t->call, module, t->trial_path, &t->calibration.samples, t->statistics));
     snprintf(pipeline, sizeof pipeline, "convert%s%s%s,dce", method ? "{method=" : "",
              method ? method : "", method ? "}" : "");
     return qgc_pipeline_run(module, pipeline, &options);
@@ -110,13 +106,11 @@ static qgc_result compare(tuner *t, qgc_module *module, qgc_compare_report *out)
                                    .cpu = get_option(t->call, "--cpu"),
                                    .create_engine = is_ref ? NULL : qgc_engine_create,
                                    .start_db = INFINITY};
-    QGC_CHECK(read_size(t->call, "--batch", &options.batch));
-    QGC_CHECK(read_size(t->call, "--limit", &options.limit));
     qgc_module *floats = read_module(t->call, t->file);
     if (!floats)
         return QGC_FAILED;
     qgc_compare_side a = {floats, QGC_COMPARE_WHOLE}, b = {module, QGC_COMPARE_WHOLE};
-    qgc_result result = qgc_compare(&a, &b, t->data, &options, out);
+    qgc_result result = qgc_compare(&a, &b, &t->data.samples, &options, out);
     qgc_module_destroy(floats);
     return result;
 }
@@ -292,7 +286,7 @@ static qgc_result rank_here(tuner *t, qgc_module *module)
     qgc_sens_report report = {0};
     QGC_CHECK(read_sens_options(t->call, &options));
     options.budget = 0; /* the command's budget is about its own trials */
-    QGC_CHECK(rank_values(t->call, module, &options, &report));
+    QGC_CHECK(rank_values(t->call, module, &t->data.samples, &options, &report));
     qgc_result result = QGC_OK;
     for (size_t i = 0; i < report.num_rows && result == QGC_OK; i++)
         if (report.rows[i].mse > 0) /* what costs nothing gains nothing */
@@ -304,16 +298,17 @@ static qgc_result rank_here(tuner *t, qgc_module *module)
 static qgc_result rank(tuner *t)
 {
     const char *table = get_option(t->call, "--table");
-    const char *data = calibration_data(t);
+    const qgc_samples *samples = &t->calibration.samples;
     t->statistics = read_module(t->call, t->file);
     if (!t->statistics)
         return QGC_FAILED;
-    QGC_CHECK(make_calibrated(t->call, t->statistics, t->base_path, data, NULL));
+    QGC_CHECK(make_calibrated(t->call, t->statistics, t->base_path, samples, NULL));
     if (table)
         return read_table(t, table);
     qgc_module *module = read_module(t->call, t->file); /* is changed by the ranking */
-    qgc_result result =
-        module ? make_calibrated(t->call, module, t->base_path, data, t->statistics) : QGC_FAILED;
+    qgc_result result = module
+                            ? make_calibrated(t->call, module, t->base_path, samples, t->statistics)
+                            : QGC_FAILED;
     if (result == QGC_OK)
         result = rank_here(t, module);
     qgc_module_destroy(module);
@@ -406,8 +401,8 @@ static qgc_result read_options(tuner *t)
     QGC_CHECK(read_number(t, "--max-drop", &t->max_drop));
     QGC_CHECK(read_number(t, "--min-sqnr", &t->min_sqnr));
     QGC_CHECK(read_size(t->call, "--budget", &t->budget));
-    if (!t->data)
-        return qgc_context_usage_error(t->call->context, "qgc tune needs --data");
+    QGC_CHECK(read_data(t->call, &t->data));
+    QGC_CHECK(read_calibration_data(t->call, &t->data, &t->calibration));
     if (t->max_drop == INFINITY && t->min_sqnr == -INFINITY)
         return qgc_context_usage_error(t->call->context,
                                        "qgc tune needs a goal: --max-drop or --min-sqnr");
@@ -419,7 +414,6 @@ int run_tune(invocation *call)
     const char *to = get_option(call, "--to");
     tuner t = {.call = call,
                .file = call->files[0],
-               .data = get_option(call, "--data"),
                .labels = get_option(call, "--labels"),
                .base_path = get_option(call, "--rules"),
                .to = to ? to : "i16",

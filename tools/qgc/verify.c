@@ -19,18 +19,17 @@ static qgc_result verify(invocation *call, qgc_module *module, qgc_module *refer
                          qgc_verify_report *report)
 {
     progress bar;
+    data_source data;
     progress_begin(call, &bar);
     qgc_verify_options options = {.func = get_option(call, "--func"),
                                   .all = has_option(call, "--all"),
                                   .progress = bar.is_wanted ? progress_show : NULL,
                                   .user = &bar};
-    if (bind_symbols(call, module) != QGC_OK || bind_symbols(call, reference) != QGC_OK ||
-        read_size(call, "--batch", &options.batch) != QGC_OK ||
-        read_size(call, "--limit", &options.limit) != QGC_OK)
-        return QGC_FAILED;
-    qgc_result result =
-        qgc_module_verify_backend(module, reference, get_option(call, "--target"),
-                                  get_option(call, "--data"), &options, stdout, report);
+    QGC_CHECK(bind_symbols(call, module));
+    QGC_CHECK(bind_symbols(call, reference));
+    QGC_CHECK(read_data(call, &data));
+    qgc_result result = qgc_module_verify_backend(module, reference, get_option(call, "--target"),
+                                                  &data.samples, &options, stdout, report);
     progress_end(&bar);
     return result;
 }
@@ -38,10 +37,10 @@ static qgc_result verify(invocation *call, qgc_module *module, qgc_module *refer
 int run_verify_backend(invocation *call)
 {
     qgc_verify_report report;
-    if (!get_option(call, "--target") || !get_option(call, "--data")) {
+    if (!has_option(call, "--target"))
         qgc_context_usage_error(call->context, "qgc verify-backend needs --target and --data");
+    if (!has_option(call, "--target") || require_data(call) != QGC_OK)
         return fail(call);
-    }
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
     qgc_module *reference = module ? qgc_module_read(call->context, call->files[0]) : NULL;
     qgc_result result = reference ? verify(call, module, reference, &report) : QGC_FAILED;

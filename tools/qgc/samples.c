@@ -1,0 +1,98 @@
+#include "samples.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+qgc_result require_data(invocation *call)
+{
+    if (has_option(call, "--data") || has_option(call, "--input"))
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "qgc %s needs --data, or --input for each input",
+                                   call->command->name);
+}
+
+qgc_result read_data_files(invocation *call, const char *data, const char *input, data_source *out)
+{
+    const char *path = data ? get_option(call, data) : NULL;
+    const option_values *named = get_options(call, input);
+    *out = (data_source){.samples = {.files = out->files}};
+    if (path)
+        out->files[out->samples.num_files++] = (qgc_data_file){.path = path};
+    for (int i = 0; i < named->num; i++) {
+        const char *text = named->values[i], *equal = strchr(text, '=');
+        if (!equal || equal == text || !equal[1])
+            return qgc_context_usage_error(call->context, "%s %s: expected NAME=FILE", input, text);
+        out->files[out->samples.num_files++] =
+            (qgc_data_file){{text, (size_t)(equal - text)}, equal + 1};
+    }
+    return QGC_OK;
+}
+
+qgc_result read_size(invocation *call, const char *option, size_t *out)
+{
+    const char *text = get_option(call, option);
+    char *end;
+    if (!text)
+        return QGC_OK;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || !value || errno)
+        return qgc_context_usage_error(call->context, "%s %s: expected a number of at least 1",
+                                       option, text);
+    *out = (size_t)value;
+    return QGC_OK;
+}
+
+static qgc_result read_first(invocation *call, size_t *out)
+{
+    const char *text = get_option(call, "--first");
+    char *end;
+    if (!text)
+        return QGC_OK;
+    errno = 0;
+    *out = (size_t)strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno)
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "--first %s: expected the number of a sample",
+                                   text);
+}
+
+/* "0/4" is the first of four parts. */
+static qgc_result read_shard(invocation *call, qgc_samples *out)
+{
+    const char *text = get_option(call, "--shard");
+    char *slash, *end = NULL;
+    if (!text)
+        return QGC_OK;
+    errno = 0;
+    out->shard = strtoul(text, &slash, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *slash == '/' && slash[1] >= '0' && slash[1] <= '9')
+        out->num_shards = strtoul(slash + 1, &end, 10);
+    if (end && !*end && !errno && out->shard < out->num_shards)
+        return QGC_OK;
+    return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
+}
+
+qgc_result read_sample_options(invocation *call, qgc_samples *out)
+{
+    QGC_CHECK(read_size(call, "--batch", &out->batch));
+    QGC_CHECK(read_size(call, "--limit", &out->limit));
+    QGC_CHECK(read_first(call, &out->first));
+    return read_shard(call, out);
+}
+
+qgc_result read_data(invocation *call, data_source *out)
+{
+    QGC_CHECK(require_data(call));
+    QGC_CHECK(read_data_files(call, "--data", "--input", out));
+    return read_sample_options(call, &out->samples);
+}
+
+qgc_result read_calibration_data(invocation *call, const data_source *data, data_source *out)
+{
+    QGC_CHECK(read_data_files(call, "--calibration", "--calibration-input", out));
+    if (!out->samples.num_files)
+        out->samples = (qgc_samples){.files = data->files, .num_files = data->samples.num_files};
+    return QGC_OK;
+}
