@@ -24,6 +24,7 @@ function(qgc_unit_test source)
     string(REPLACE "_" "-" name ${name})
     add_executable(unit-${name} ${source})
     target_include_directories(unit-${name} PRIVATE include . ${CMAKE_CURRENT_BINARY_DIR})
+    target_include_directories(unit-${name} SYSTEM PRIVATE ${qgc_llvm_include})
     target_link_libraries(unit-${name} PRIVATE qgc_warnings libqgc PkgConfig::cmocka)
     set_target_properties(unit-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY test/unit)
     add_test(NAME unit-${name} COMMAND unit-${name}

@@ -1,7 +1,8 @@
 /* Ahead-of-time output: plans the functions, emits them into one module, writes it out. */
-#include "qgc/compile.h"
+#include "codegen/compile.h"
 
 #include "codegen/fold_weights.h"
+#include "codegen/guard.h"
 #include "codegen/link.h"
 #include "codegen/llvm/emit_entry.h"
 #include "codegen/llvm/object.h"
@@ -37,7 +38,10 @@ typedef struct compilation {
     const char *path, *header_path;
     const qgc_level *level;
     format format;
+    uint32_t extra_pixels; /* for tests */
+    bool is_smaller;       /* than planned are tiles */
     qgc_interface interface;
+    qgc_guard guard;
     QGC_VEC(qgc_func *) funcs;
     QGC_VEC(qgc_plan *) plans;
 } compilation;
@@ -176,12 +180,15 @@ static void remark_regions(const compilation *c)
 static qgc_result plan_func(compilation *c, qgc_func *func)
 {
     qgc_plan_target target = qgc_level_target(c->level);
+    target.smaller = &c->guard.smaller;
+    target.extra_pixels = c->extra_pixels;
     QGC_TRY(qgc_func_inline(func));
     QGC_TRY(check_weights(c, func));
     qgc_fold_weights(func);
     qgc_plan *plan = qgc_plan_create(func, &target);
     if (!plan)
         return QGC_FAILED;
+    qgc_guard_remark(&c->guard, plan);
     qgc_vec_push(&c->arena, &c->plans, plan);
     qgc_interface_add(&c->interface, plan);
     return check_steps(c, plan);
@@ -211,17 +218,50 @@ static qgc_result plan_all(compilation *c)
 
 /* ---- output ---- */
 
+static void destroy_plans(compilation *c)
+{
+    for (size_t i = 0; i < c->plans.size; i++)
+        qgc_plan_destroy(c->plans.data[i]);
+    c->plans.size = 0;
+}
+
+/* Every format is made from the tiles that the object file has. */
+static qgc_result generate(compilation *c, qgc_object *object, qgc_str *out)
+{
+    qgc_object_format format = formats[c->format].object;
+    qgc_spills spills = {0};
+    QGC_TRY(qgc_object_finish(object, QGC_EMIT_PASSES));
+    QGC_TRY(qgc_object_write(object, QGC_OBJECT_CODE, &c->arena, out));
+    qgc_object_find_spills(object, *out, &c->arena, &spills);
+    c->is_smaller = false;
+    for (size_t i = 0; i < c->plans.size; i++)
+        if (qgc_guard_look(&c->guard, c->plans.data[i], &spills))
+            c->is_smaller = true;
+    if (c->is_smaller || format == QGC_OBJECT_CODE)
+        return QGC_OK;
+    return qgc_object_write(object, format, &c->arena, out);
+}
+
 static qgc_result emit(compilation *c, qgc_str *out)
 {
     qgc_object *object;
     QGC_TRY(qgc_object_create(c->diag, c->level, c->interface.prefix, &object));
     for (size_t i = 0; i < c->interface.entries.size; i++)
         qgc_emit_entry(qgc_object_emitter(object), &c->interface.entries.data[i]);
-    qgc_result result = qgc_object_finish(object, QGC_EMIT_PASSES);
-    if (result == QGC_OK)
-        result = qgc_object_write(object, formats[c->format].object, &c->arena, out);
+    qgc_result result = generate(c, object, out);
     qgc_object_destroy(object);
     return result;
+}
+
+/* Plans, and plans again as long as tiles turn out too large. */
+static qgc_result plan_and_emit(compilation *c, qgc_str *out)
+{
+    do {
+        destroy_plans(c);
+        QGC_TRY(plan_all(c));
+        QGC_TRY(emit(c, out));
+    } while (c->is_smaller);
+    return QGC_OK;
 }
 
 static qgc_result make_shared(compilation *c, qgc_str object, qgc_str *out)
@@ -263,8 +303,7 @@ static qgc_result compile(compilation *c)
     QGC_TRY(find_level(c));
     QGC_TRY(find_funcs(c));
     remark_regions(c);
-    QGC_TRY(plan_all(c));
-    QGC_TRY(emit(c, &bytes));
+    QGC_TRY(plan_and_emit(c, &bytes));
     if (c->format == FORMAT_SHARED)
         QGC_TRY(make_shared(c, bytes, &bytes));
     QGC_TRY(write_header(c));
@@ -274,11 +313,20 @@ static qgc_result compile(compilation *c)
 qgc_result qgc_module_compile(qgc_module *module, const char *path,
                               const qgc_compile_options *options)
 {
-    compilation c = {
-        .module = module, .diag = &module->context->diag, .options = options, .path = path};
+    return qgc_compile_larger(module, path, options, 0);
+}
+
+qgc_result qgc_compile_larger(qgc_module *module, const char *path,
+                              const qgc_compile_options *options, uint32_t extra_pixels)
+{
+    compilation c = {.module = module,
+                     .diag = &module->context->diag,
+                     .options = options,
+                     .path = path,
+                     .extra_pixels = extra_pixels};
+    c.guard = qgc_guard_make(c.diag, &c.arena);
     qgc_result result = compile(&c);
-    for (size_t i = 0; i < c.plans.size; i++)
-        qgc_plan_destroy(c.plans.data[i]);
+    destroy_plans(&c);
     qgc_arena_destroy(&c.arena);
     return result;
 }

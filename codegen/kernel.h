@@ -24,6 +24,8 @@ typedef struct qgc_kernel {
     int64_t units;
     uint32_t num_constants;
     const void **constants; /* each from qgc_planner_constant, or NULL */
+    const char *tile;       /* of registers, which codegen/guard.h watches: as text; or NULL */
+    bool has_smaller_tile;  /* it need not be this one */
 } qgc_kernel;
 
 /* Integer epilogue: clamp(rne(f32(acc) * multiplier[c] + ... + bias[c]) + zero_point, lo, hi),

@@ -245,12 +245,20 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
                                  uint32_t num_inputs, uint32_t num_outputs)
 {
     qgc_step *step = qgc_planner_add_step(p, QGC_STEP_KERNEL, num_inputs, num_outputs);
+    uint32_t down = kernel->tile ? qgc_planner_steps_down(p, node) : 0;
     kernel->name = qgc_plan_find_equal(p->plan, kernel);
     if (!kernel->name)
         kernel->name = qgc_arena_printf(&p->plan->arena, "kernel%zu", p->plan->steps.size);
+    if (down && !strchr(kernel->name, '.')) /* code for another tile is another function */
+        kernel->name = qgc_arena_printf(&p->plan->arena, "%s.%u", kernel->name, down);
     step->node = node;
     step->kernel = kernel;
     return step;
+}
+
+uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node)
+{
+    return p->target->smaller ? (uint32_t)(uintptr_t)qgc_map_get(p->target->smaller, node) : 0;
 }
 
 void qgc_planner_set_phases(qgc_planner *p, int64_t num)

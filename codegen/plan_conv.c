@@ -224,15 +224,22 @@ static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
     return false;
 }
 
-/* Accumulators + weights + a broadcast within the registers. */
-static void choose_tile(const qgc_planner *p, qgc_conv_kernel *k)
+/* Accumulators + weights + a broadcast within the registers; signed dot products take one more. */
+static void choose_tile(const conv *c)
 {
-    uint32_t lanes = p->target->lanes, registers = p->target->registers;
-    uint32_t most = registers >= 32 ? 4 : 2, limit = registers >= 32 ? 6 : 5;
+    qgc_conv_kernel *k = c->k;
+    const qgc_plan_target *target = c->p->target;
+    uint32_t lanes = target->lanes, registers = target->registers;
+    uint32_t most = registers >= 32 ? 4 : 2;
+    uint32_t limit = registers >= 32 && !target->has_signed_dot ? 6 : 5;
     uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes);
     k->tile_vectors = vectors < most ? vectors : most;
     uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
-    k->tile_pixels = pixels < limit ? pixels : limit;
+    pixels = (pixels < limit ? pixels : limit) + target->extra_pixels;
+    uint32_t down = qgc_planner_steps_down(c->p, c->m->node);
+    k->tile_pixels = down < pixels ? pixels - down : 1;
+    k->base.has_smaller_tile = k->tile_pixels > 1;
+    k->base.tile = qgc_arena_printf(&c->p->plan->arena, "%ux%u", k->tile_pixels, k->tile_vectors);
     for (uint32_t i = 0; i < k->num_parts; i++) {
         qgc_conv_part *part = &k->parts[i];
         int64_t rows = k->images * part->rows;
@@ -264,7 +271,7 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
     k->run_steps = (c->w.run_bytes + 3) / 4;
     k->epilogue.has_addend = addend != NULL;
-    choose_tile(p, k);
+    choose_tile(c);
     choose_units(c, in);
     pack(c);
 
@@ -278,9 +285,9 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     const char *parts =
         k->num_parts > 1 ? qgc_arena_printf(arena, ", parts = %u", k->num_parts) : "";
     step->note = qgc_arena_printf(
-        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %ux%u%s%s",
+        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %s%s%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
-        (long long)k->num_runs, (long long)k->run_steps * 4, k->tile_pixels, k->tile_vectors, parts,
+        (long long)k->num_runs, (long long)k->run_steps * 4, k->base.tile, parts,
         addend           ? ", add"
         : c->m->epilogue ? ""
                          : ", raw");

@@ -47,11 +47,10 @@ static int64_t image_work(const qgc_depthwise_kernel *k, uint32_t rows, uint32_t
     return work;
 }
 
-/* Of all tiles whose sums, four vectors per output, stay in registers the cheapest. A kernel whose
- * rows are a loop has one row in a tile. */
-static void choose_tile(const qgc_planner *p, qgc_depthwise_kernel *k)
+/* Of all tiles of at most |most| sums, four vectors each, the cheapest. A kernel whose rows are a
+ * loop has one row in a tile. */
+static void choose_tile_within(qgc_depthwise_kernel *k, uint32_t most)
 {
-    uint32_t most = p->target->registers >= 32 ? 6 : 2;
     k->rows = k->outputs = 1;
     int64_t best = INT64_MAX;
     for (uint32_t rows = 1; rows <= most && rows <= k->out_h; rows++)
@@ -64,8 +63,23 @@ static void choose_tile(const qgc_planner *p, qgc_depthwise_kernel *k)
             k->rows = rows;
             k->outputs = outputs;
         }
+}
+
+/* The cheapest whose sums stay in registers. */
+static void choose_tile(const depthwise *d)
+{
+    qgc_depthwise_kernel *k = d->k;
+    const qgc_plan_target *target = d->p->target;
+    uint32_t down = qgc_planner_steps_down(d->p, d->m->node);
+    uint32_t most = target->registers < 32 ? 2 : target->lanes == 4 ? 4 : 6;
+    choose_tile_within(k, most + target->extra_pixels);
+    for (; down && k->rows * k->outputs > 1; down--)
+        choose_tile_within(k, k->rows * k->outputs - 1);
     k->groups = (uint32_t)(((k->outputs - 1) * k->stride + k->width + 3) / 4);
     k->base.units = k->images * ((k->out_h + k->rows - 1) / k->rows);
+    k->base.has_smaller_tile = k->rows * k->outputs > 1;
+    k->base.tile =
+        qgc_arena_printf(&d->p->plan->arena, "%ux%ux%u", k->rows, k->outputs, 4 * k->groups);
 }
 
 /* ---- packing ---- */
@@ -130,7 +144,7 @@ static void add_step(depthwise *d, const qgc_conv_buffers *b)
     k->base.kind = QGC_KERNEL_DEPTHWISE;
     k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
-    choose_tile(p, k);
+    choose_tile(d);
     k->epilogue = pack(d);
     qgc_step *step = qgc_planner_add_kernel(p, d->m->node, &k->base, b->addend ? 2 : 1, 1);
     step->inputs[0] = b->in;
@@ -138,10 +152,9 @@ static void add_step(depthwise *d, const qgc_conv_buffers *b)
         step->inputs[1] = b->addend;
     step->outputs[0] = b->out;
     step->note = qgc_arena_printf(
-        arena, "pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld, tile = %ux%ux%u%s",
+        arena, "pixels = %lldx%lldx%lld, channels = %lld, window = %lldx%lld, tile = %s%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, (long long)k->channels,
-        (long long)k->kernel_h, (long long)k->width, k->rows, k->outputs, 4 * k->groups,
-        b->addend ? ", add" : "");
+        (long long)k->kernel_h, (long long)k->width, k->base.tile, b->addend ? ", add" : "");
     qgc_planner_take(p, d->m->node);
     if (d->m->epilogue)
         qgc_planner_take(p, d->m->epilogue);

@@ -10,8 +10,8 @@
 /* Whoever adds a field finds this, and adds it below. */
 _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 536, "is_same_conv does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 248, "and is_same_depthwise");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 552, "is_same_conv does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 264, "and is_same_depthwise");
 
 static bool is_same_epilogue(const qgc_epilogue *a, const qgc_epilogue *b)
 {

@@ -87,8 +87,10 @@ static void read_shape(matmul *t)
 static void choose_tile(matmul *t)
 {
     qgc_matmul_kernel *k = &t->k;
-    uint32_t lanes = t->p->target->lanes, registers = t->p->target->registers;
+    const qgc_plan_target *target = t->p->target;
+    uint32_t lanes = target->lanes, registers = target->registers;
     uint32_t most = registers >= 32 ? 4 : 2, limit = registers >= 32 ? 6 : 5;
+    uint32_t down = qgc_planner_steps_down(t->p, t->m.node);
     int64_t vectors = qgc_matmul_vectors(k, lanes), best = 0;
     k->tile_vectors = vectors < most ? (uint32_t)vectors : most;
     for (uint32_t rows = limit; rows > limit - 3; rows--) {
@@ -98,6 +100,9 @@ static void choose_tile(matmul *t)
             k->tile_rows = k->rows < rows ? (uint32_t)k->rows : rows;
         }
     }
+    k->tile_rows = down < k->tile_rows ? k->tile_rows - down : 1;
+    k->base.has_smaller_tile = k->tile_rows > 1;
+    k->base.tile = qgc_arena_printf(&t->p->plan->arena, "%ux%u", k->tile_rows, k->tile_vectors);
 }
 
 static void fill_lists(matmul *t)
@@ -166,6 +171,8 @@ static qgc_buffer *pack_w(matmul *t)
     qgc_matmul_kernel pack = t->k;
     int64_t blocks = (vectors + pack.tile_vectors - 1) / pack.tile_vectors;
     pack.packs = true;
+    pack.base.tile = NULL;
+    pack.base.has_smaller_tile = false;
     pack.base.units = blocks * pack.w_matrices;
     add_step(t, &pack, &w, 1, packed);
     return packed;

@@ -53,6 +53,8 @@ qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_bor
  */
 qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
                                  uint32_t num_inputs, uint32_t num_outputs);
+/* How many tiles |node|'s kernel has to go below the one that fits it best. */
+uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node);
 /* The last |num| steps are equal parts of one node's work. */
 void qgc_planner_set_phases(qgc_planner *p, int64_t num);
 /* |node| goes with the step that has just been added. */

@@ -1,5 +1,6 @@
 #include "codegen/region.h"
 
+#include "codegen/guard.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
 #include "runtime/fp_mode.h"
@@ -51,10 +52,13 @@ typedef struct compilation {
     const qgc_region_options *options;
     qgc_diag *diag;
     qgc_arena arena;
-    qgc_map refused;       /* nodes whose kernels LLVM does not take */
-    qgc_hash128 key;       /* of the object */
-    bool is_cached;        /* the object is the cache's */
-    bool is_cache_useless; /* what it gave could not be linked */
+    qgc_map refused; /* nodes whose kernels LLVM does not take */
+    qgc_guard guard;
+    bool is_smaller;          /* than planned are tiles: the plan is made again */
+    QGC_VEC(qgc_str) objects; /* of all kernels, then those that such a plan changed */
+    size_t num_cached;        /* of them, which the cache had */
+    qgc_hash128 key;          /* of the last object */
+    bool is_cache_useless;    /* what it gave could not be linked */
 } compilation;
 
 static bool has_kernels(const qgc_plan *plan)
@@ -96,42 +100,65 @@ static qgc_result check_refusals(const compilation *c, const qgc_plan *plan)
     return QGC_OK;
 }
 
-/* The object that the steps' kernels make, from the cache where it has it. */
-static qgc_result make_object(compilation *c, const qgc_plan *plan, qgc_arena *arena, qgc_str *out)
+/* Code, and what it spills: of that there is another object. */
+static qgc_result generate(compilation *c, qgc_object *object, const qgc_plan *plan, qgc_str *out)
+{
+    qgc_spills spills = {0};
+    QGC_TRY(qgc_object_finish(object, QGC_EMIT_PASSES));
+    QGC_TRY(qgc_object_write(object, QGC_OBJECT_CODE, &c->arena, out));
+    qgc_object_find_spills(object, *out, &c->arena, &spills);
+    c->is_smaller = qgc_guard_look(&c->guard, plan, &spills);
+    if (c->options->cache)
+        qgc_cache_store(c->options->cache, c->key,
+                        c->is_smaller ? qgc_guard_write(&c->arena, &spills, *out) : *out);
+    return QGC_OK;
+}
+
+/* The same from the cache. */
+static bool load(compilation *c, const qgc_plan *plan, qgc_str *out)
 {
     qgc_cache *cache = c->options->cache;
+    qgc_spills spills = {0};
+    if (!cache || c->is_cache_useless || !qgc_cache_load(cache, c->key, &c->arena, out) ||
+        !qgc_guard_read(&c->arena, plan, out, &spills))
+        return false;
+    c->is_smaller = qgc_guard_look(&c->guard, plan, &spills);
+    c->num_cached++;
+    return true;
+}
+
+/* The object that the steps' kernels make, or those whose tiles have changed. */
+static qgc_result make_object(compilation *c, const qgc_plan *plan)
+{
+    qgc_str code;
     qgc_object *object;
     QGC_TRY(qgc_object_create(c->diag, c->options->level, "kernels", &object));
-    qgc_emit_kernels(qgc_object_emitter(object), plan, NULL);
-    if (cache)
+    if (c->objects.size)
+        qgc_emit_tiles(qgc_object_emitter(object), plan, &c->guard.changed);
+    else
+        qgc_emit_kernels(qgc_object_emitter(object), plan, NULL);
+    if (c->options->cache)
         c->key = qgc_object_key(object, QGC_EMIT_PASSES);
-    c->is_cached = cache && !c->is_cache_useless && qgc_cache_load(cache, c->key, arena, out);
-    qgc_result result = QGC_OK;
-    if (!c->is_cached)
-        result = qgc_object_finish(object, QGC_EMIT_PASSES);
-    if (!c->is_cached && result == QGC_OK)
-        result = qgc_object_write(object, QGC_OBJECT_CODE, arena, out);
-    if (cache && !c->is_cached && result == QGC_OK)
-        qgc_cache_store(cache, c->key, *out);
+    qgc_result result = load(c, plan, &code) ? QGC_OK : generate(c, object, plan, &code);
     qgc_object_destroy(object);
+    if (result == QGC_OK)
+        qgc_vec_push(&c->arena, &c->objects, code);
     return result;
 }
 
 static qgc_result compile_kernels(compilation *c, qgc_region *region)
 {
-    qgc_arena scratch = {0};
-    qgc_str object;
-    c->is_cached = false;
+    c->is_smaller = false;
     if (!has_kernels(region->plan))
         return QGC_OK;
     QGC_TRY(check_refusals(c, region->plan));
-    qgc_result result = make_object(c, region->plan, &scratch, &object);
-    if (result == QGC_OK)
-        result = qgc_jit_create(c->diag, c->options->level, &region->jit);
-    if (result == QGC_OK)
-        result = qgc_jit_add_object(region->jit, object);
-    qgc_arena_destroy(&scratch);
-    return result;
+    QGC_TRY(make_object(c, region->plan));
+    if (c->is_smaller)
+        return QGC_OK;
+    QGC_TRY(qgc_jit_create(c->diag, c->options->level, &region->jit));
+    for (size_t i = 0; i < c->objects.size; i++)
+        QGC_TRY(qgc_jit_add_object(region->jit, c->objects.data[i]));
+    return QGC_OK;
 }
 
 /* The kernel alone in a module; NULL, or why not. */
@@ -194,6 +221,8 @@ static qgc_region *create_region(const compilation *c)
     target.threads = (uint32_t)qgc_pool_threads(c->options->pool);
     target.refused = &c->refused;
     target.shares_all = c->options->shares_all;
+    target.extra_pixels = c->options->extra_pixels;
+    target.smaller = &c->guard.smaller;
     qgc_plan *plan = qgc_plan_create(c->func, &target);
     if (!plan)
         return NULL;
@@ -209,13 +238,21 @@ static qgc_result compile(compilation *c, qgc_region **out)
         qgc_region *region = create_region(c);
         if (!region)
             return QGC_FAILED;
+        qgc_guard_remark(&c->guard, region->plan);
         size_t reported = c->diag->list.size;
-        if (compile_kernels(c, region) == QGC_OK && bind_all(region) == QGC_OK) {
-            region->is_cached = c->is_cached;
+        qgc_result result = compile_kernels(c, region);
+        if (result == QGC_OK && c->is_smaller) {
+            qgc_region_destroy(region);
+            continue;
+        }
+        if (result == QGC_OK && bind_all(region) == QGC_OK) {
+            region->is_cached = c->num_cached && c->num_cached == c->objects.size;
             *out = region;
             return QGC_OK;
         }
-        if (c->is_cached) {
+        c->objects.size = 0;
+        if (c->num_cached) {
+            c->num_cached = 0;
             c->is_cache_useless = true;
             qgc_region_destroy(region);
             qgc_diag_rollback(c->diag, reported);
@@ -242,6 +279,7 @@ qgc_result qgc_region_compile(const qgc_func *func, const qgc_region_options *op
 {
     compilation c = {.func = func, .options = options, .diag = &func->module->context->diag};
     c.refused.arena = &c.arena;
+    c.guard = qgc_guard_make(c.diag, &c.arena);
     qgc_result result = compile(&c, out);
     qgc_arena_destroy(&c.arena);
     return result;

@@ -13,9 +13,10 @@ typedef struct qgc_region qgc_region;
 
 typedef struct qgc_region_options {
     const qgc_level *level;
-    qgc_cache *cache; /* of machine code; or NULL */
-    qgc_pool *pool;   /* threads that share the steps; NULL: the caller's alone */
-    bool shares_all;  /* for tests: as of qgc_plan_target */
+    qgc_cache *cache;      /* of machine code; or NULL */
+    qgc_pool *pool;        /* threads that share the steps; NULL: the caller's alone */
+    bool shares_all;       /* for tests: as of qgc_plan_target */
+    uint32_t extra_pixels; /* likewise */
     /* A reason to refuse a kernel, which then stands for a failure of LLVM; or NULL. For tests. */
     const char *(*refuse)(void *user, const char *kernel);
     void *user;

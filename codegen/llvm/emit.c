@@ -193,10 +193,29 @@ void qgc_loop_end(qgc_emitter *e, qgc_loop *loop)
     LLVMPositionBuilderAtEnd(e->builder, after);
 }
 
+/* A frame without a vector is less than one vector, or it is looked at. What lies in the red zone
+ * would not count. */
+static void watch_stack(qgc_emitter *e, const qgc_kernel *kernel)
+{
+    size_t size;
+    unsigned kind = LLVMGetEnumAttributeKindForName("noredzone", 9);
+    char limit[16];
+    (void)snprintf(limit, sizeof limit, "%u", 4 * e->level->lanes - 1);
+    add_attribute(e, "warn-stack-size", limit);
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->context, kind, 0));
+    const char *name = LLVMGetValueName2(e->function, &size);
+    qgc_emit_watched watched = {kernel, qgc_arena_strdup(e->arena, (qgc_str){name, size})};
+    qgc_vec_push(e->arena, &e->watched, watched);
+}
+
 qgc_kernel_args qgc_emit_kernel_begin(qgc_emitter *e, const qgc_kernel *kernel)
 {
     LLVMTypeRef params[] = {e->ptr, e->ptr, e->ptr, e->i64, e->i64};
     qgc_emit_function(e, kernel->name, params, 5);
+    if (e->arena && kernel->has_smaller_tile && qgc_level_has_dot(e->level) &&
+        !e->level->unoptimized)
+        watch_stack(e, kernel);
     return (qgc_kernel_args){qgc_emit_param(e, 0), qgc_emit_param(e, 1), qgc_emit_param(e, 2),
                              qgc_emit_param(e, 3), qgc_emit_param(e, 4)};
 }
@@ -207,7 +226,9 @@ LLVMValueRef qgc_emit_argument(qgc_emitter *e, LLVMValueRef array, uint32_t inde
     return qgc_emit_load(e, e->ptr, at, sizeof(void *));
 }
 
-void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_functions)
+/* |nodes|: as of qgc_emit_tiles, or NULL. */
+static void emit_some(qgc_emitter *e, const qgc_plan *plan, const qgc_map *nodes,
+                      LLVMValueRef *out_functions)
 {
     static qgc_emit_fn *const emitters[] = {
 #define QGC_KERNEL(id, name, planner, emitter) emitter,
@@ -217,6 +238,8 @@ void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_fu
     qgc_map emitted = {.arena = &scratch}; /* by name: functions of other plans may have the same */
     for (size_t i = 0; i < plan->steps.size; i++) {
         const qgc_kernel *kernel = plan->steps.data[i]->kernel;
+        if (nodes && !(kernel && kernel->tile && qgc_map_get(nodes, plan->steps.data[i]->node)))
+            continue;
         LLVMValueRef function = kernel ? qgc_map_get(&emitted, kernel->name) : NULL;
         if (kernel && !function) {
             emitters[kernel->kind](e, kernel);
@@ -226,4 +249,14 @@ void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_fu
             out_functions[i] = function;
     }
     qgc_arena_destroy(&scratch);
+}
+
+void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_functions)
+{
+    emit_some(e, plan, NULL, out_functions);
+}
+
+void qgc_emit_tiles(qgc_emitter *e, const qgc_plan *plan, const qgc_map *nodes)
+{
+    emit_some(e, plan, nodes, NULL);
 }

@@ -8,8 +8,16 @@
 
 #include <llvm-c/Core.h>
 
+/* A kernel that is watched, and what its function is called. */
+typedef struct qgc_emit_watched {
+    const qgc_kernel *kernel;
+    const char *function;
+} qgc_emit_watched;
+
 typedef struct qgc_emitter {
     const qgc_level *level;
+    qgc_arena *arena; /* not NULL: LLVM says how large the stacks of kernels with tiles are */
+    QGC_VEC(qgc_emit_watched) watched;
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef builder;
@@ -136,6 +144,8 @@ typedef void qgc_emit_fn(qgc_emitter *e, const qgc_kernel *kernel);
 /* The functions of all kernels of a plan. |out_functions|: one per step, NULL where it has no
  * kernel; may be NULL. */
 void qgc_emit_kernels(qgc_emitter *e, const qgc_plan *plan, LLVMValueRef *out_functions);
+/* Those with tiles of |nodes|, which have others than in an earlier plan. */
+void qgc_emit_tiles(qgc_emitter *e, const qgc_plan *plan, const qgc_map *nodes);
 /* The passes that the emitted IR wants. */
 #define QGC_EMIT_PASSES "function(early-cse,instcombine<no-verify-fixpoint>)"
 

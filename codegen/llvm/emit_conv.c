@@ -166,7 +166,7 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
     for (uint32_t p = 0; p < pixels; p++)
         t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
     bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS &&
-                    c->e->level->registers >= 32; /* with fewer, the scheduler makes it spill */
+                    c->e->level->lanes == 16; /* with fewer or smaller registers it spills */
     emit_start(c, b, &t);
     for (int64_t run = r->first_run; run < r->end_run; run++)
         if (is_short)

@@ -82,6 +82,8 @@ static void emit_dots(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueR
         LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
         acc[i] = qgc_emit_raw_dot(e, d->lanes, acc[i], x[v], w);
     }
+    if (e->level->arch == QGC_ARCH_AARCH64) /* else it loads all weights before the first product */
+        qgc_emit_pin(e, acc, outputs * VECTORS);
 }
 
 /* Input row |y| of a tile, at |in|, into the sums of all outputs. */

@@ -17,6 +17,11 @@ static const qgc_level levels[] = {
     {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, QGC_DOT_USDOT, false},
 };
 
+bool qgc_level_has_dot(const qgc_level *level)
+{
+    return level->dot != QGC_DOT_WIDEN && level->dot != QGC_DOT_SMULL;
+}
+
 qgc_plan_target qgc_level_target(const qgc_level *level)
 {
     return (qgc_plan_target){.lanes = level->lanes,

@@ -30,6 +30,9 @@ typedef struct qgc_level {
     bool unoptimized; /* for tests, of a copy: no passes, the code generator's quickest way */
 } qgc_level;
 
+/* Four products of bytes are one instruction. Elsewhere they are widened, and a tile that fits the
+ * registers is slower than one that spills. */
+bool qgc_level_has_dot(const qgc_level *level);
 /* The level as planners see it. */
 qgc_plan_target qgc_level_target(const qgc_level *level);
 

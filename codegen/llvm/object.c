@@ -1,10 +1,20 @@
 #include "codegen/llvm/object.h"
 
+#include "base/number.h"
+
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+
+#include <string.h>
+
+/* A function whose stack is larger than its kernel asked for. */
+typedef struct frame {
+    const char *function;
+    uint32_t bytes;
+} frame;
 
 struct qgc_object {
     qgc_diag *diag;
@@ -12,7 +22,8 @@ struct qgc_object {
     LLVMContextRef context;
     LLVMTargetMachineRef machine;
     qgc_emitter emitter;
-    bool is_finished;
+    bool is_finished, has_failed;
+    QGC_VEC(frame) frames; /* of what was generated last */
 };
 
 /* Takes |message| over. */
@@ -52,10 +63,62 @@ static qgc_result create_machine(qgc_object *object)
                                         "LLVM: no machine for %s", level->triple);
 }
 
+/* ---- what LLVM has to say ---- */
+
+/* "<unknown>:0:0: stack frame size (N) exceeds limit (M) in function 'F'" */
+static bool read_frame(qgc_arena *arena, const char *text, frame *out)
+{
+    static const char begin[] = "stack frame size (", end[] = " in function '";
+    uint64_t bytes;
+    const char *size = strstr(text, begin), *name = strstr(text, end);
+    if (!size || !name)
+        return false;
+    size += sizeof begin - 1;
+    name += sizeof end - 1;
+    if (!qgc_parse_u64((qgc_str){size, strcspn(size, ")")}, &bytes) || bytes > UINT32_MAX)
+        return false;
+    qgc_str function = {name, strcspn(name, "'")};
+    *out = (frame){qgc_arena_strdup(arena, function), (uint32_t)bytes};
+    return true;
+}
+
+/* In place of LLVM's own handler, which prints and, after an error, exits. */
+static void hear(LLVMDiagnosticInfoRef info, void *user)
+{
+    qgc_object *object = user;
+    frame f;
+    char *text = LLVMGetDiagInfoDescription(info);
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSError) {
+        qgc_report(object->diag, QGC_NO_LOC, QGC_D_LLVM_FAILED, "LLVM: %s", text);
+        object->has_failed = true;
+    } else if (read_frame(object->diag->arena, text, &f)) {
+        qgc_vec_push(object->diag->arena, &object->frames, f);
+    }
+    LLVMDisposeMessage(text);
+}
+
+void qgc_object_find_spills(const qgc_object *object, qgc_str code, qgc_arena *arena,
+                            qgc_spills *out)
+{
+    const qgc_emitter *e = &object->emitter;
+    for (size_t i = 0; i < object->frames.size; i++) {
+        const frame *f = &object->frames.data[i];
+        qgc_spill spill = {.frame_bytes = f->bytes};
+        qgc_look_for_spills(object->level, code, f->function, &spill);
+        for (size_t k = 0; spill.stores && k < e->watched.size; k++)
+            if (strcmp(e->watched.data[k].function, f->function) == 0) {
+                spill.kernel = e->watched.data[k].kernel;
+                qgc_vec_push(arena, out, spill);
+            }
+    }
+}
+
 static void begin_module(qgc_object *object, const char *name)
 {
     object->context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(object->context, hear, object);
     qgc_emitter_init(&object->emitter, object->context, name, object->level);
+    object->emitter.arena = object->diag->arena;
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(object->machine);
     LLVMSetModuleDataLayout(object->emitter.module, layout);
     LLVMDisposeTargetData(layout);
@@ -142,11 +205,16 @@ static qgc_result generate(qgc_object *object, LLVMCodeGenFileType type, qgc_are
     LLVMModuleRef copy = LLVMCloneModule(object->emitter.module);
     LLVMMemoryBufferRef buffer = NULL;
     char *message = NULL;
+    object->frames.size = 0;
     bool has_failed =
         LLVMTargetMachineEmitToMemoryBuffer(object->machine, copy, type, &message, &buffer);
     LLVMDisposeModule(copy);
     if (has_failed)
         return failed(object, message);
+    if (object->has_failed) {
+        LLVMDisposeMemoryBuffer(buffer);
+        return QGC_FAILED;
+    }
     qgc_str bytes = {LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer)};
     *out = (qgc_str){qgc_arena_strdup(arena, bytes), bytes.size};
     LLVMDisposeMemoryBuffer(buffer);

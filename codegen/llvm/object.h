@@ -15,6 +15,14 @@ typedef enum qgc_object_format {
     QGC_OBJECT_ASSEMBLY, /* text */
 } qgc_object_format;
 
+/* A kernel that stores vectors to the stack, although it could have a smaller tile. */
+typedef struct qgc_spill {
+    const qgc_kernel *kernel;
+    uint32_t frame_bytes, stores; /* of vectors, in its code */
+    bool is_costly;               /* more than a few of them in a loop of dot products */
+} qgc_spill;
+typedef QGC_VEC(qgc_spill) qgc_spills;
+
 /* A module called |name|, empty. Failures are reported (code LLVM_FAILED). */
 qgc_result qgc_object_create(qgc_diag *diag, const qgc_level *level, const char *name,
                              qgc_object **out);
@@ -31,5 +39,11 @@ qgc_result qgc_object_finish(qgc_object *object, const char *passes);
 /* The finished module as bytes, in |arena|. The same module gives the same bytes. */
 qgc_result qgc_object_write(qgc_object *object, qgc_object_format format, qgc_arena *arena,
                             qgc_str *out);
+/* What |code|, which qgc_object_write has just made, spills; added to |out|. In spills.c. */
+void qgc_object_find_spills(const qgc_object *object, qgc_str code, qgc_arena *arena,
+                            qgc_spills *out);
+/* Of a function of an object file, into |out|'s |stores| and |is_costly|. */
+void qgc_look_for_spills(const qgc_level *level, qgc_str code, const char *function,
+                         qgc_spill *out);
 
 #endif

@@ -44,6 +44,7 @@ RULES = [
     ("test/plugin/*", ["qgc/backend.h"]),
     # White box where text cannot reach: memory, dimensions, numerics.
     ("test/unit/engine*", ["qgc/*", "./*", "base/*", "runtime/*", "codegen/region.h"]),
+    ("test/unit/spill*", ["qgc/*", "./*", "base/*", "ir/*", "codegen/*"]),
     ("test/unit/*", ["qgc/*", "./*", "base/*", "ir/dim*.h", "runtime/*"]),
     ("test/differential/*", ["qgc/*", "./*", "base/*", "ir/*", "runtime/*", "codegen/*"]),
     ("test/fuzz/*", ["qgc/*", "./*", "base/*", "frontend/*", "runtime/*"]),
