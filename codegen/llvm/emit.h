@@ -111,6 +111,12 @@ LLVMValueRef qgc_emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f);
 /* Float lanes within the epilogue's bounds, rounded, as i32 without the zero point. */
 LLVMValueRef qgc_emit_round(qgc_emitter *e, const qgc_epilogue *p, uint32_t lanes, LLVMValueRef f);
 
+/* Tables of 256 bytes, aligned, where the level's target has_table: QGC_TABLE_BYTES through one at
+ * a time. In emit_table.c. */
+enum { QGC_TABLE_BYTES = 64 };
+void qgc_emit_load_table(qgc_emitter *e, LLVMValueRef address, LLVMValueRef table[4]);
+LLVMValueRef qgc_emit_table(qgc_emitter *e, LLVMValueRef bytes, const LLVMValueRef table[4]);
+
 /* The epilogue of a block of channels: |vectors| of i32 sums to |channels| bytes at |out|. */
 typedef struct qgc_emit_channels {
     const qgc_epilogue *epilogue;

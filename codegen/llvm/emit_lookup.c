@@ -1,4 +1,4 @@
-/* A table of 256 entries, byte by byte: no level has a gather of bytes. */
+/* A table of 256 entries: bytes by bytes 64 at a time where the level can, else one by one. */
 #include "codegen/llvm/emit.h"
 
 enum { UNROLL = 4 };
@@ -19,13 +19,31 @@ static void emit_byte(lookup *l, LLVMValueRef index)
     qgc_emit_store(e, y, qgc_emit_at(e, l->out, qgc_emit_mul_const(e, index, l->bytes)), l->bytes);
 }
 
+/* Whole vectors; returns how many bytes. */
+static int64_t emit_vectors(lookup *l, int64_t bytes)
+{
+    qgc_emitter *e = l->e;
+    int64_t whole = bytes / QGC_TABLE_BYTES * QGC_TABLE_BYTES;
+    LLVMTypeRef vector = LLVMVectorType(e->i8, QGC_TABLE_BYTES);
+    LLVMValueRef table[4];
+    if (!whole || l->bytes != 1 || !qgc_level_target(e->level).has_table)
+        return 0;
+    qgc_emit_load_table(e, l->table, table);
+    qgc_loop loop = {0};
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), QGC_TABLE_BYTES);
+    LLVMValueRef q = qgc_emit_load(e, vector, qgc_emit_at(e, l->in, loop.index), 1);
+    qgc_emit_store(e, qgc_emit_table(e, q, table), qgc_emit_at(e, l->out, loop.index), 1);
+    qgc_loop_end(e, &loop);
+    return whole;
+}
+
 static void emit_row(lookup *l, int64_t bytes)
 {
     qgc_emitter *e = l->e;
-    int64_t whole = bytes / UNROLL * UNROLL;
-    if (whole) {
+    int64_t first = emit_vectors(l, bytes), whole = first + (bytes - first) / UNROLL * UNROLL;
+    if (whole > first) {
         qgc_loop loop = {0};
-        qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), UNROLL);
+        qgc_loop_begin(e, &loop, qgc_emit_i64(e, first), qgc_emit_i64(e, whole), UNROLL);
         for (int64_t i = 0; i < UNROLL; i++)
             emit_byte(l, LLVMBuildAdd(e->builder, loop.index, qgc_emit_i64(e, i), ""));
         qgc_loop_end(e, &loop);

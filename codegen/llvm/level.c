@@ -27,6 +27,7 @@ qgc_plan_target qgc_level_target(const qgc_level *level)
     return (qgc_plan_target){.lanes = level->lanes,
                              .registers = level->registers,
                              .has_fma = level->has_fma,
+                             .has_table = level->arch == QGC_ARCH_X86_64 && level->lanes == 16,
                              .has_signed_dot =
                                  level->dot == QGC_DOT_SMULL || level->dot == QGC_DOT_SDOT};
 }
