@@ -16,7 +16,7 @@ typedef struct bench {
     const qgc_bench_options *options;
     qgc_arena *arena; /* of the report */
     qgc_arena scratch;
-    const qgc_func *func;
+    qgc_func *func;
     qgc_tensor *inputs; /* one per parameter */
     bool *owned;
     const void **in; /* their data */
@@ -354,15 +354,6 @@ static void conclude(bench *b, rounds *r)
 
 /* ---- entry points ---- */
 
-static qgc_result find_func(bench *b)
-{
-    const char *name = b->options->func ? b->options->func : "main";
-    b->func = qgc_module_find_func(b->module, qgc_context_name(b->module->context, name));
-    if (b->func)
-        return QGC_OK;
-    return qgc_report(b->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "the module has no function @%s", name);
-}
-
 static qgc_result make_room(bench *b)
 {
     const qgc_plan *plan = qgc_region_plan(b->region);
@@ -420,7 +411,7 @@ static qgc_result compile(bench *b)
 static qgc_result run_bench(bench *b)
 {
     rounds r = {0};
-    QGC_TRY(find_func(b));
+    QGC_TRY(qgc_module_require_func(b->module, b->options->func, &b->func));
     QGC_TRY(make_inputs(b));
     if (!b->options->is_interpreted)
         QGC_TRY(compile(b));

@@ -283,12 +283,9 @@ static qgc_result run_feed(verifier *v, const qgc_func *func, qgc_feed *feed,
 static qgc_result run_data(verifier *v, const qgc_module *reference, const qgc_samples *samples,
                            const qgc_verify_options *options)
 {
-    const char *name = options->func ? options->func : "main";
-    const qgc_func *func = qgc_module_find_func(reference, qgc_context_name(v->context, name));
+    qgc_func *func;
     qgc_feed *feed = NULL;
-    if (!func)
-        return qgc_report(&v->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", name);
+    QGC_TRY(qgc_module_require_func(reference, options->func, &func));
     qgc_result result = qgc_feed_open(func, samples, &feed);
     if (result == QGC_OK)
         result = run_feed(v, func, feed, options);

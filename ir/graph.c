@@ -45,6 +45,15 @@ qgc_func *qgc_module_find_func(const qgc_module *module, qgc_name name)
     return qgc_map_get(&module->funcs, name);
 }
 
+qgc_result qgc_module_require_func(const qgc_module *module, const char *name, qgc_func **out)
+{
+    const char *wanted = name ? name : "main";
+    *out = qgc_module_find_func(module, qgc_context_name(module->context, wanted));
+    return *out ? QGC_OK
+                : qgc_report(&module->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
+                             "the module has no function @%s", wanted);
+}
+
 qgc_func *qgc_func_create(qgc_module *module, qgc_name name, uint32_t num_params,
                           uint32_t num_results, qgc_loc loc)
 {
@@ -94,6 +103,25 @@ void qgc_func_set_param(qgc_func *func, uint32_t index, qgc_name name, const qgc
 qgc_value *qgc_func_find_value(const qgc_func *func, qgc_name name)
 {
     return qgc_map_get(&func->names, name);
+}
+
+static const qgc_dim *batch_of(const qgc_func *func)
+{
+    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
+    return type && type->rank ? &type->dims[0] : NULL;
+}
+
+size_t qgc_func_fixed_batch(const qgc_func *func)
+{
+    const qgc_dim *batch = batch_of(func);
+    bool is_fixed = batch && qgc_dim_is_number(*batch) && batch->value > 0;
+    return is_fixed ? (size_t)batch->value : 0;
+}
+
+qgc_name qgc_func_batch_symbol(const qgc_func *func)
+{
+    const qgc_dim *batch = batch_of(func);
+    return batch ? qgc_dim_as_symbol(*batch) : NULL;
 }
 
 qgc_name qgc_func_unique_name(qgc_func *func, qgc_str base)

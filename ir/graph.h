@@ -101,6 +101,8 @@ struct qgc_module {
 
 qgc_module *qgc_module_create(qgc_context *context);
 qgc_func *qgc_module_find_func(const qgc_module *module, qgc_name name);
+/* |name| NULL: "main". Reports that there is none (code UNDEFINED). */
+qgc_result qgc_module_require_func(const qgc_module *module, const char *name, qgc_func **out);
 
 /* Appends a function. The name must be new in the module. */
 qgc_func *qgc_func_create(qgc_module *module, qgc_name name, uint32_t num_params,
@@ -112,6 +114,10 @@ void qgc_func_set_param(qgc_func *func, uint32_t index, qgc_name name, const qgc
 qgc_value *qgc_func_find_value(const qgc_func *func, qgc_name name);
 /* |base| where free, else base.1, base.2, ... */
 qgc_name qgc_func_unique_name(qgc_func *func, qgc_str base);
+/* The first dimension of the first input counts samples: where it is a number, that; else 0. */
+size_t qgc_func_fixed_batch(const qgc_func *func);
+/* Where it is a symbol, that; else NULL. */
+qgc_name qgc_func_batch_symbol(const qgc_func *func);
 /* Assigns node ids 0, 1, ... in order; returns their number. */
 uint32_t qgc_func_number(qgc_func *func);
 

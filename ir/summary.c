@@ -27,20 +27,6 @@ static size_t constant_bytes(const qgc_func *func)
     return sum;
 }
 
-static const char *batch_of(const qgc_func *func)
-{
-    const qgc_type *type = func && func->num_params ? func->params[0].type : NULL;
-    qgc_name symbol = type && type->rank ? qgc_dim_as_symbol(type->dims[0]) : NULL;
-    return symbol ? symbol->data : NULL;
-}
-
-static size_t fixed_batch_of(const qgc_func *func)
-{
-    const qgc_type *type = func && func->num_params ? func->params[0].type : NULL;
-    bool is_fixed = type && type->rank && qgc_dim_is_number(type->dims[0]);
-    return is_fixed && type->dims[0].value > 0 ? (size_t)type->dims[0].value : 0;
-}
-
 void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summary *out)
 {
     qgc_macs macs = qgc_count_macs(module);
@@ -50,6 +36,8 @@ void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summar
         out->constant_bytes += constant_bytes(each);
     }
     qgc_name name = qgc_context_name(module->context, func ? func : "main");
-    out->batch = batch_of(qgc_module_find_func(module, name));
-    out->fixed_batch = fixed_batch_of(qgc_module_find_func(module, name));
+    const qgc_func *taken = qgc_module_find_func(module, name);
+    qgc_name symbol = taken ? qgc_func_batch_symbol(taken) : NULL;
+    out->batch = symbol ? symbol->data : NULL;
+    out->fixed_batch = taken ? qgc_func_fixed_batch(taken) : 0;
 }

@@ -6,19 +6,6 @@
 enum { MOST = 32 };
 #define ROOM 0x1p26 /* bytes that the values of all functions may take, each once */
 
-static qgc_name batch_symbol(const qgc_func *func)
-{
-    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
-    return type && type->rank ? qgc_dim_as_symbol(type->dims[0]) : NULL;
-}
-
-static size_t fixed_batch(const qgc_func *func)
-{
-    const qgc_type *type = func->num_params ? func->params[0].type : NULL;
-    bool fixed = type && type->rank && qgc_dim_is_number(type->dims[0]) && type->dims[0].value > 0;
-    return fixed ? (size_t)type->dims[0].value : 0;
-}
-
 /* Of a value of one sample: symbolic dimensions count as 1. */
 static double bytes_of(const qgc_type *type)
 {
@@ -62,13 +49,13 @@ qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, qgc_samples *sam
     size_t total, fixed = 0, batch = samples->batch ? samples->batch : usual_batch(funcs, num);
     QGC_TRY(count_samples(funcs[0], samples, &total));
     for (size_t i = 0; i < num && !fixed; i++)
-        fixed = fixed_batch(funcs[i]);
+        fixed = qgc_func_fixed_batch(funcs[i]);
     while (!fixed && compiles && total % batch)
         batch--;
     samples->batch = fixed ? fixed : batch;
     for (size_t i = 0; i < num && (fixed || compiles); i++)
-        if (batch_symbol(funcs[i]))
-            QGC_TRY(qgc_module_bind(funcs[i]->module, batch_symbol(funcs[i])->data,
+        if (qgc_func_batch_symbol(funcs[i]))
+            QGC_TRY(qgc_module_bind(funcs[i]->module, qgc_func_batch_symbol(funcs[i])->data,
                                     (int64_t)samples->batch));
     return qgc_feed_open(funcs[0], samples, out);
 }

@@ -472,12 +472,11 @@ static qgc_result fuse(const qgc_compare_options *o, qgc_module *module, const q
 static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_compare_side *b,
                           qgc_samples *samples)
 {
-    const char *func = c->options->func ? c->options->func : "main";
     qgc_feed *feed = NULL;
     QGC_TRY(fuse(c->options, a->module, b->module));
     QGC_TRY(fuse(c->options, b->module, a->module));
-    QGC_TRY(qgc_side_init(&c->a, a, func, &c->arena));
-    QGC_TRY(qgc_side_init(&c->b, b, func, &c->arena));
+    QGC_TRY(qgc_side_init(&c->a, a, c->options->func, &c->arena));
+    QGC_TRY(qgc_side_init(&c->b, b, c->options->func, &c->arena));
     match_entries(c);
     mark_same_ops(c);
     qgc_side_find_inputs(&c->b);

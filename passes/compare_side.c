@@ -137,7 +137,6 @@ static void mark_float(qgc_side *side)
 qgc_result qgc_side_init(qgc_side *side, const qgc_compare_side *from, const char *func,
                          qgc_arena *arena)
 {
-    qgc_context *context = from->module->context;
     *side = (qgc_side){.module = from->module,
                        .kind = from->engine,
                        .arena = arena,
@@ -145,10 +144,7 @@ qgc_result qgc_side_init(qgc_side *side, const qgc_compare_side *from, const cha
                        .by_text = {.arena = arena},
                        .by_value = {.arena = arena},
                        .of_value = {.arena = arena}};
-    side->func = qgc_module_find_func(side->module, qgc_context_name(context, func));
-    if (!side->func)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", func);
+    QGC_TRY(qgc_module_require_func(side->module, func, &side->func));
     qgc_find_owners(side->module, &side->owners);
     QGC_EACH_FUNC (f, side->module)
         add_func(side, f);

@@ -37,7 +37,7 @@ typedef struct qgc_side {
     QGC_VEC(qgc_entry *) list; /* in program order */
 } qgc_side;
 
-/* Finds the entries of |name|'s module. Reports UNDEFINED. */
+/* Finds the entries of |from|'s module. |func|: NULL is "main"; reports where there is none. */
 qgc_result qgc_side_init(qgc_side *side, const qgc_compare_side *from, const char *func,
                          qgc_arena *arena);
 /* Fills |inputs|, once rows are set. */

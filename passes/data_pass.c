@@ -6,7 +6,7 @@
 typedef struct runner {
     qgc_data_pass *pass;
     qgc_diag *diag;
-    const qgc_func *func;
+    qgc_func *func;
     qgc_arena arena;
     qgc_feed *feed;
 } runner;
@@ -87,22 +87,12 @@ static qgc_result run(runner *r)
         qgc_samples_text(r->diag->arena, pass->samples), pass->num_samples, pass->skip);
 }
 
-static qgc_result find_func(runner *r)
-{
-    qgc_module *module = r->pass->recorders->module;
-    const char *name = r->pass->func ? r->pass->func : "main";
-    r->func = qgc_module_find_func(module, qgc_context_name(module->context, name));
-    if (r->func)
-        return QGC_OK;
-    return qgc_report(r->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "the module has no function @%s", name);
-}
-
 qgc_result qgc_data_pass_run(qgc_data_pass *pass)
 {
     runner r = {.pass = pass, .diag = &pass->recorders->module->context->diag};
     pass->num_samples = 0;
     pass->data_hash = 0;
-    qgc_result result = find_func(&r);
+    qgc_result result = qgc_module_require_func(pass->recorders->module, pass->func, &r.func);
     if (result == QGC_OK)
         result = run(&r);
     qgc_feed_close(r.feed);

@@ -266,11 +266,7 @@ static void finish(sensitivity *s)
 static qgc_result run(sensitivity *s, qgc_module *module)
 {
     const qgc_sens_options *o = s->options;
-    const char *name = o->func ? o->func : "main";
-    s->func = qgc_module_find_func(module, qgc_context_name(s->context, name));
-    if (!s->func)
-        return qgc_report(&s->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", name);
+    QGC_TRY(qgc_module_require_func(module, o->func, &s->func));
     QGC_TRY(qgc_trials_init(&s->trials, module, s->func, o->method ? o->method : "mse", &s->arena));
     QGC_TRY(qgc_open_batches(&s->func, 1, &s->samples, o->create_engine != NULL, &s->feed));
     QGC_TRY(qgc_labels_open(&s->context->diag, o->labels, qgc_feed_begin(s->feed), &s->labels));

@@ -227,11 +227,8 @@ static qgc_result match_inputs(const qgc_func *func, const qgc_tensors *inputs, 
 qgc_result qgc_module_run(qgc_module *module, const char *name, const qgc_engine *engine,
                           const qgc_tensors *inputs, qgc_tensors *outputs)
 {
-    qgc_context *context = module->context;
-    const qgc_func *func = qgc_module_find_func(module, qgc_context_name(context, name));
-    if (!func)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", name);
+    qgc_func *func;
+    QGC_TRY(qgc_module_require_func(module, name, &func));
     qgc_arena arena = {0};
     qgc_tensor *in = QGC_NEW_ARRAY(&arena, qgc_tensor, func->num_params);
     qgc_tensor *out = QGC_NEW_ARRAY(&arena, qgc_tensor, func->num_results);

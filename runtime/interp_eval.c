@@ -168,12 +168,13 @@ static qgc_result run_all(evaluator *e)
 
 static qgc_result find_func(const qgc_module *module, const char *name, const qgc_func **out)
 {
-    qgc_context *context = module->context;
-    *out = qgc_module_find_func(module, qgc_context_name(context, name));
-    if (*out && (*out)->num_results)
+    qgc_func *func;
+    QGC_TRY(qgc_module_require_func(module, name, &func));
+    *out = func;
+    if (func->num_results)
         return QGC_OK;
-    return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                      *out ? "@%s has no results" : "the module has no function @%s", name);
+    return qgc_report(&module->context->diag, QGC_NO_LOC, QGC_D_UNDEFINED, "@%s has no results",
+                      func->name->data);
 }
 
 static bool is_list_of_integers(const qgc_data *data)
@@ -197,10 +198,9 @@ static qgc_result open_labels(evaluator *e)
 
 static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
 {
-    const char *name = e->options->func ? e->options->func : "main";
-    QGC_TRY(find_func(e->module, name, &e->func));
+    QGC_TRY(find_func(e->module, e->options->func, &e->func));
     if (e->options->reference)
-        QGC_TRY(find_func(e->options->reference, name, &e->reference));
+        QGC_TRY(find_func(e->options->reference, e->options->func, &e->reference));
     QGC_TRY(qgc_feed_open(e->func, samples, &e->feed));
     QGC_TRY(open_labels(e));
     qgc_form form = e->module->form;

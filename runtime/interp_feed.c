@@ -46,10 +46,9 @@ const char *qgc_samples_text(qgc_arena *arena, const qgc_samples *samples)
 
 /* ---- which array is for which input ---- */
 
-static bool is_only_array(const qgc_feed *f, const source *s)
+static bool is_nameless(const source *s)
 {
-    return f->func->num_params == 1 && qgc_data_num_arrays(s->data) == 1 &&
-           !qgc_data_array(s->data, 0).name.size;
+    return qgc_data_num_arrays(s->data) == 1 && !qgc_data_array(s->data, 0).name.size;
 }
 
 /* SIZE_MAX: none. */
@@ -58,15 +57,13 @@ static size_t array_for(const qgc_feed *f, const source *s, qgc_name input)
     if (has_name(s))
         return qgc_str_equal(s->file->input, qgc_name_str(input)) ? 0 : SIZE_MAX;
     size_t index = qgc_data_find(s->data, qgc_name_str(input));
-    return index == SIZE_MAX && is_only_array(f, s) ? 0 : index;
+    return index == SIZE_MAX && f->func->num_params == 1 && is_nameless(s) ? 0 : index;
 }
 
 static qgc_result no_array(const qgc_feed *f, const qgc_value *input)
 {
     const source *s = f->num_sources == 1 && !has_name(f->sources) ? f->sources : NULL;
-    bool is_nameless =
-        s && qgc_data_num_arrays(s->data) == 1 && !qgc_data_array(s->data, 0).name.size;
-    if (is_nameless)
+    if (s && is_nameless(s))
         return qgc_report(diag_of(f), input->loc, QGC_D_BAD_INPUT,
                           "%s holds one array without a name, @%s has %u inputs: each needs a "
                           "file (--input NAME=FILE), or an array of its name",
@@ -144,14 +141,6 @@ static qgc_result match_arrays(qgc_feed *f)
 }
 
 /* ---- which samples ---- */
-
-/* The first dimension of the inputs, where it is a number: the batch that the graph asks for. */
-static size_t fixed_batch(const qgc_func *func)
-{
-    const qgc_type *type = func->params[0].type;
-    bool fixed = type->rank && qgc_dim_is_number(type->dims[0]) && type->dims[0].value > 0;
-    return fixed ? (size_t)type->dims[0].value : 0;
-}
 
 static const qgc_value *input_of(const qgc_feed *f, const source *s)
 {
@@ -232,7 +221,7 @@ static qgc_result open_feed(qgc_feed *f)
         QGC_TRY(open_source(f, &f->sources[i]));
     }
     QGC_TRY(match_arrays(f));
-    f->fixed = fixed_batch(f->func);
+    f->fixed = qgc_func_fixed_batch(f->func);
     return choose_samples(f);
 }
 

@@ -114,11 +114,8 @@ static qgc_result run(const qgc_func *func, const qgc_engine *engine, qgc_sample
 qgc_result qgc_module_run_samples(qgc_module *module, const char *name, const qgc_engine *engine,
                                   const qgc_samples *samples, qgc_tensors *outputs)
 {
-    qgc_context *context = module->context;
-    const qgc_func *func = qgc_module_find_func(module, qgc_context_name(context, name));
-    if (!func)
-        return qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNDEFINED,
-                          "the module has no function @%s", name);
+    qgc_func *func;
+    QGC_TRY(qgc_module_require_func(module, name, &func));
     qgc_arena scratch = {0};
     qgc_samples chosen = *samples;
     qgc_result result = run(func, engine, &chosen, &scratch, outputs);
