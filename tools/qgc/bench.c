@@ -2,8 +2,8 @@
 #include "calibrate.h"
 #include "lower.h"
 #include "output.h"
+#include "whole.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,12 +221,7 @@ static qgc_result read_seconds(invocation *call, double *out)
 static qgc_result read_seed(invocation *call, uint64_t *out)
 {
     const char *text = get_option(call, "--seed");
-    char *end;
-    if (!text)
-        return QGC_OK;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno)
+    if (!text || parse_whole(text, out))
         return QGC_OK;
     return qgc_context_usage_error(call->context, "--seed %s: expected a number", text);
 }

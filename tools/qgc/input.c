@@ -1,6 +1,7 @@
 #include "input.h"
 
 #include "samples.h"
+#include "whole.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -258,11 +259,10 @@ static qgc_result read_threads(invocation *call, size_t *out)
 {
     const char *option = get_option(call, "--threads"), *variable = getenv("QGC_THREADS");
     const char *text = option ? option : variable;
-    char *end;
+    uint64_t value;
     if (!text || (!option && !text[0]))
         return QGC_OK;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || !value || value > MAX_THREADS)
+    if (!parse_whole(text, &value) || !value || value > MAX_THREADS)
         return qgc_context_usage_error(call->context, "%s%s: expected a number from 1 to %d",
                                        option ? "--threads " : "QGC_THREADS=", text, MAX_THREADS);
     *out = value;
@@ -288,11 +288,10 @@ static qgc_result read_cache_size(invocation *call, size_t *out)
 {
     enum { MOST = 1 << 20 };
     const char *text = getenv("QGC_CACHE_SIZE");
-    char *end;
+    uint64_t value;
     if (!text || !text[0])
         return QGC_OK;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || !value || value > MOST)
+    if (!parse_whole(text, &value) || !value || value > MOST)
         return qgc_context_usage_error(call->context,
                                        "QGC_CACHE_SIZE=%s: expected MiB, from 1 to %d", text, MOST);
     *out = (size_t)value << 20;

@@ -1,7 +1,7 @@
 #include "samples.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "whole.h"
+
 #include <string.h>
 
 qgc_result require_data(invocation *call)
@@ -29,56 +29,45 @@ qgc_result read_data_files(invocation *call, const char *data, const char *input
     return QGC_OK;
 }
 
-qgc_result read_size(invocation *call, const char *option, size_t *out)
+static qgc_result read_whole(invocation *call, const char *option, uint64_t least,
+                             const char *expected, size_t *out)
 {
     const char *text = get_option(call, option);
-    char *end;
+    uint64_t value;
     if (!text)
         return QGC_OK;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || !value || errno)
-        return qgc_context_usage_error(call->context, "%s %s: expected a number of at least 1",
-                                       option, text);
+    if (!parse_whole(text, &value) || value < least)
+        return qgc_context_usage_error(call->context, "%s %s: expected %s", option, text, expected);
     *out = (size_t)value;
     return QGC_OK;
 }
 
-static qgc_result read_first(invocation *call, size_t *out)
+qgc_result read_size(invocation *call, const char *option, size_t *out)
 {
-    const char *text = get_option(call, "--first");
-    char *end;
-    if (!text)
-        return QGC_OK;
-    errno = 0;
-    *out = (size_t)strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end && !errno)
-        return QGC_OK;
-    return qgc_context_usage_error(call->context, "--first %s: expected the number of a sample",
-                                   text);
+    return read_whole(call, option, 1, "a number of at least 1", out);
 }
 
 /* "0/4" is the first of four parts. */
 static qgc_result read_shard(invocation *call, qgc_samples *out)
 {
     const char *text = get_option(call, "--shard");
-    char *slash, *end = NULL;
+    uint64_t shard, num;
     if (!text)
         return QGC_OK;
-    errno = 0;
-    out->shard = strtoul(text, &slash, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *slash == '/' && slash[1] >= '0' && slash[1] <= '9')
-        out->num_shards = strtoul(slash + 1, &end, 10);
-    if (end && !*end && !errno && out->shard < out->num_shards)
-        return QGC_OK;
-    return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N", text);
+    const char *slash = parse_digits(text, &shard);
+    if (!slash || *slash != '/' || !parse_whole(slash + 1, &num) || shard >= num)
+        return qgc_context_usage_error(call->context, "--shard %s: expected I/N with I below N",
+                                       text);
+    out->shard = (size_t)shard;
+    out->num_shards = (size_t)num;
+    return QGC_OK;
 }
 
-qgc_result read_sample_options(invocation *call, qgc_samples *out)
+static qgc_result read_sample_options(invocation *call, qgc_samples *out)
 {
     QGC_CHECK(read_size(call, "--batch", &out->batch));
     QGC_CHECK(read_size(call, "--limit", &out->limit));
-    QGC_CHECK(read_first(call, &out->first));
+    QGC_CHECK(read_whole(call, "--first", 0, "the number of a sample", &out->first));
     return read_shard(call, out);
 }
 

@@ -14,9 +14,7 @@ typedef struct data_source {
 qgc_result require_data(invocation *call);
 /* Files of the options |data| (or NULL) and |input|; none is fine. */
 qgc_result read_data_files(invocation *call, const char *data, const char *input, data_source *out);
-/* Which samples: --batch, --first, --limit, --shard. */
-qgc_result read_sample_options(invocation *call, qgc_samples *out);
-/* All of it, from --data and --input. */
+/* The files of --data and --input, and which samples: --batch, --first, --limit, --shard. */
 qgc_result read_data(invocation *call, data_source *out);
 /* For statistics: all samples of --calibration and --calibration-input, or of the files of |data|
  * where neither is given. */
