@@ -11,13 +11,12 @@ qgc_guard qgc_guard_make(qgc_diag *diag, qgc_arena *arena)
     return (qgc_guard){.diag = diag, .arena = arena, .smaller = {.arena = arena}};
 }
 
-/* The function's name, where the spilled kernel is one of the plan's. */
-static const char *name_in(const qgc_plan *plan, const qgc_kernel *kernel)
+static bool has_kernel(const qgc_plan *plan, const qgc_kernel *kernel)
 {
     for (size_t i = 0; i < plan->steps.size; i++)
         if (plan->steps.data[i]->kernel == kernel)
-            return kernel->name;
-    return NULL;
+            return true;
+    return false;
 }
 
 /* All steps that share the function go down with it: their kernels stay equal. One is named. */
@@ -47,7 +46,7 @@ bool qgc_guard_look(qgc_guard *guard, const qgc_plan *plan, const qgc_spills *sp
     bool found = false;
     guard->changed = (qgc_map){.arena = guard->arena};
     for (size_t i = 0; i < spills->size; i++)
-        if (spills->data[i].is_costly && name_in(plan, spills->data[i].kernel)) {
+        if (spills->data[i].is_costly && has_kernel(plan, spills->data[i].kernel)) {
             go_down(guard, plan, &spills->data[i]);
             found = true;
         }

@@ -100,17 +100,23 @@ static void hear(LLVMDiagnosticInfoRef info, void *user)
 void qgc_object_find_spills(const qgc_object *object, qgc_str code, qgc_arena *arena,
                             qgc_spills *out)
 {
+    size_t num = object->frames.size;
+    if (!num)
+        return;
     const qgc_emitter *e = &object->emitter;
-    for (size_t i = 0; i < object->frames.size; i++) {
-        const frame *f = &object->frames.data[i];
-        qgc_spill spill = {.frame_bytes = f->bytes};
-        qgc_look_for_spills(object->level, code, f->function, &spill);
-        for (size_t k = 0; spill.stores && k < e->watched.size; k++)
-            if (strcmp(e->watched.data[k].function, f->function) == 0) {
-                spill.kernel = e->watched.data[k].kernel;
-                qgc_vec_push(arena, out, spill);
-            }
+    const char **functions = QGC_NEW_ARRAY(arena, const char *, num);
+    qgc_spill *spills = QGC_NEW_ARRAY(arena, qgc_spill, num);
+    for (size_t i = 0; i < num; i++) {
+        functions[i] = object->frames.data[i].function;
+        spills[i].frame_bytes = object->frames.data[i].bytes;
     }
+    qgc_look_for_spills(object->level, code, functions, num, spills);
+    for (size_t i = 0; i < num; i++)
+        for (size_t k = 0; spills[i].stores && k < e->watched.size; k++)
+            if (strcmp(e->watched.data[k].function, functions[i]) == 0) {
+                spills[i].kernel = e->watched.data[k].kernel;
+                qgc_vec_push(arena, out, spills[i]);
+            }
 }
 
 static void begin_module(qgc_object *object, const char *name)

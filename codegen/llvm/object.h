@@ -42,8 +42,8 @@ qgc_result qgc_object_write(qgc_object *object, qgc_object_format format, qgc_ar
 /* What |code|, which qgc_object_write has just made, spills; added to |out|. In spills.c. */
 void qgc_object_find_spills(const qgc_object *object, qgc_str code, qgc_arena *arena,
                             qgc_spills *out);
-/* Of a function of an object file, into |out|'s |stores| and |is_costly|. */
-void qgc_look_for_spills(const qgc_level *level, qgc_str code, const char *function,
-                         qgc_spill *out);
+/* Of |num| functions of an object file, into the |stores| and |is_costly| of one of |out| each. */
+void qgc_look_for_spills(const qgc_level *level, qgc_str code, const char *const *functions,
+                         size_t num, qgc_spill *out);
 
 #endif

@@ -60,13 +60,13 @@ static bool is_spill(const qgc_level *level, const char *text)
     const char *operands = text + mnemonic + strspn(text + mnemonic, " \t");
     if (level->arch == QGC_ARCH_AARCH64)
         return strncmp(text, "st", 2) == 0 && operands[0] == 'q' && strstr(operands, "[sp");
+    static const char *const scalars[] = {"ss", "sd", "vd", "vq"}; /* how their moves end */
     size_t size = strlen(operands);
     bool is_vector = size > 6 && operands[0] == '%' && strncmp(operands + 2, "mm", 2) == 0;
-    bool is_scalar =
-        mnemonic >= 2 &&
-        (memcmp(text + mnemonic - 2, "ss", 2) == 0 || memcmp(text + mnemonic - 2, "sd", 2) == 0 ||
-         memcmp(text + mnemonic - 2, "vd", 2) == 0 || memcmp(text + mnemonic - 2, "vq", 2) == 0);
-    return is_vector && !is_scalar && strcmp(operands + size - 6, "(%rsp)") == 0;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars && mnemonic >= 2; i++)
+        if (memcmp(text + mnemonic - 2, scalars[i], 2) == 0)
+            is_vector = false;
+    return is_vector && strcmp(operands + size - 6, "(%rsp)") == 0;
 }
 
 /* "vpdpbusd %zmm1, ...", "sdot v0.4s, ..." */
@@ -153,8 +153,8 @@ static void look(const code *c, qgc_spill *out)
     qgc_arena_destroy(&scratch);
 }
 
-void qgc_look_for_spills(const qgc_level *level, qgc_str object, const char *function,
-                         qgc_spill *out)
+void qgc_look_for_spills(const qgc_level *level, qgc_str object, const char *const *functions,
+                         size_t num, qgc_spill *out)
 {
     char *message = NULL;
     code c = {.level = level};
@@ -165,8 +165,9 @@ void qgc_look_for_spills(const qgc_level *level, qgc_str object, const char *fun
     LLVMMemoryBufferRef buffer =
         LLVMCreateMemoryBufferWithMemoryRange(object.data, object.size, "object", false);
     LLVMBinaryRef binary = LLVMCreateBinary(buffer, NULL, &message);
-    if (binary && c.disassembler && find_function(binary, function, &c))
-        look(&c, out);
+    for (size_t i = 0; binary && c.disassembler && i < num; i++)
+        if (find_function(binary, functions[i], &c))
+            look(&c, &out[i]);
     if (binary)
         LLVMDisposeBinary(binary);
     if (c.disassembler)
