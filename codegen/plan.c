@@ -256,6 +256,12 @@ qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kerne
     return step;
 }
 
+qgc_tile_limits qgc_plan_tile_limits(const qgc_plan_target *target)
+{
+    bool is_large = target->registers >= 32;
+    return (qgc_tile_limits){is_large ? 4 : 2, is_large && !target->has_signed_dot ? 6 : 5};
+}
+
 uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node)
 {
     return p->target->smaller ? (uint32_t)(uintptr_t)qgc_map_get(p->target->smaller, node) : 0;

@@ -91,7 +91,7 @@ typedef struct qgc_plan_target {
     bool shares_all;        /* for tests: a step goes to all of them, however small it is */
     const qgc_map *refused; /* nodes that no generated kernel may take; NULL: none */
     const qgc_map *smaller; /* node -> how many tiles it goes below its own; NULL: none does */
-    uint32_t extra_pixels;  /* for tests: tiles have more than the registers hold */
+    uint32_t extra_pixels;  /* for tests: tiles have more (or rows) than the registers hold */
     bool has_table;         /* bytes go through a table of bytes many at a time */
     bool has_signed_dot; /* raw dot products take activations less 128, and so their zero points */
 } qgc_plan_target;

@@ -224,18 +224,16 @@ static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
     return false;
 }
 
-/* Accumulators + weights + a broadcast within the registers; signed dot products take one more. */
 static void choose_tile(const conv *c)
 {
     qgc_conv_kernel *k = c->k;
     const qgc_plan_target *target = c->p->target;
     uint32_t lanes = target->lanes, registers = target->registers;
-    uint32_t most = registers >= 32 ? 4 : 2;
-    uint32_t limit = registers >= 32 && !target->has_signed_dot ? 6 : 5;
+    const qgc_tile_limits most = qgc_plan_tile_limits(target);
     uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes);
-    k->tile_vectors = vectors < most ? vectors : most;
+    k->tile_vectors = vectors < most.vectors ? vectors : most.vectors;
     uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
-    pixels = (pixels < limit ? pixels : limit) + target->extra_pixels;
+    pixels = (pixels < most.pixels ? pixels : most.pixels) + target->extra_pixels;
     uint32_t down = qgc_planner_steps_down(c->p, c->m->node);
     k->tile_pixels = down < pixels ? pixels - down : 1;
     k->base.has_smaller_tile = k->tile_pixels > 1;

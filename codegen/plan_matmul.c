@@ -88,18 +88,19 @@ static void choose_tile(matmul *t)
 {
     qgc_matmul_kernel *k = &t->k;
     const qgc_plan_target *target = t->p->target;
-    uint32_t lanes = target->lanes, registers = target->registers;
-    uint32_t most = registers >= 32 ? 4 : 2, limit = registers >= 32 ? 6 : 5;
+    const qgc_tile_limits most = qgc_plan_tile_limits(target);
     uint32_t down = qgc_planner_steps_down(t->p, t->m.node);
-    int64_t vectors = qgc_matmul_vectors(k, lanes), best = 0;
-    k->tile_vectors = vectors < most ? (uint32_t)vectors : most;
-    for (uint32_t rows = limit; rows > limit - 3; rows--) {
+    int64_t vectors = qgc_matmul_vectors(k, target->lanes), best = 0;
+    k->tile_vectors = vectors < most.vectors ? (uint32_t)vectors : most.vectors;
+    for (uint32_t rows = most.pixels; rows > most.pixels - 3; rows--) {
         int64_t computed = (k->rows + rows - 1) / rows * rows;
         if (!best || computed < best) {
             best = computed;
             k->tile_rows = k->rows < rows ? (uint32_t)k->rows : rows;
         }
     }
+    int64_t most_rows = k->tile_rows + (int64_t)target->extra_pixels;
+    k->tile_rows = (uint32_t)(most_rows < k->rows ? most_rows : k->rows);
     k->tile_rows = down < k->tile_rows ? k->tile_rows - down : 1;
     k->base.has_smaller_tile = k->tile_rows > 1;
     k->base.tile = qgc_arena_printf(&t->p->plan->arena, "%ux%u", k->tile_rows, k->tile_vectors);

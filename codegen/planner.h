@@ -53,6 +53,12 @@ qgc_buffer *qgc_planner_new_nhwc(qgc_planner *p, const qgc_value *value, qgc_bor
  */
 qgc_step *qgc_planner_add_kernel(qgc_planner *p, const qgc_node *node, qgc_kernel *kernel,
                                  uint32_t num_inputs, uint32_t num_outputs);
+/* The largest tile of dot products, in vectors by pixels (or rows): accumulators, weights and a
+ * broadcast stay in registers; signed products take one more. */
+typedef struct qgc_tile_limits {
+    uint32_t vectors, pixels;
+} qgc_tile_limits;
+qgc_tile_limits qgc_plan_tile_limits(const qgc_plan_target *target);
 /* How many tiles |node|'s kernel has to go below the one that fits it best. */
 uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node);
 /* The last |num| steps are equal parts of one node's work. */

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* Dense, depthwise, twice the same, and a matmul. */
+/* Dense twice the same, and depthwise. */
 static const char net[] =
     "func @main(%x: u8[1,64,12,12]) -> (u8[1,64,12,12]) {\n"
     "  %w = const 3 : i8[64,64,3,3]\n"
@@ -27,6 +27,16 @@ static const char net[] =
     "  %v = const -2 : i8[64,1,3,3]\n"
     "  %e = int_conv2d %d, %v {groups = 64, padding = [1,1,1,1]} : i32[1,64,12,12]\n"
     "  %y = requantize [%e] {multipliers = [0.01], zero_point = 200} : u8[1,64,12,12]\n"
+    "  return %y\n"
+    "}\n";
+/* A product of two activations, of the same types. */
+static const char product[] =
+    "func @main(%x: u8[1,64,12,12]) -> (u8[1,64,12,12]) {\n"
+    "  %p = reshape %x {shape = [96,96]} : u8[96,96]\n"
+    "  %q = transpose %p {perm = [1,0]} : u8[96,96]\n"
+    "  %a = int_matmul %p, %q {x_zero_point = 3, w_zero_point = 5} : i32[96,96]\n"
+    "  %b = requantize [%a] {multipliers = [0.0001]} : u8[96,96]\n"
+    "  %y = reshape %b {shape = [1,64,12,12]} : u8[1,64,12,12]\n"
     "  return %y\n"
     "}\n";
 enum { NUM_X = 64 * 12 * 12 };
@@ -51,14 +61,14 @@ static qgc_module *parse(qgc_context *context, const char *text)
     return module;
 }
 
-static int setup(void **state)
+static int setup_with(void **state, const char *text)
 {
     fixture *t = calloc(1, sizeof *t);
     for (size_t i = 0; i < NUM_X; i++)
         t->x[i] = (uint8_t)((i * 2654435761u) >> 13);
     t->context = qgc_context_create();
     qgc_context_set_remarks(t->context, "codegen");
-    t->module = parse(t->context, net);
+    t->module = parse(t->context, text);
     qgc_tensors inputs = {0}, outputs = {0};
     qgc_tensor x = {QGC_DTYPE_U8, 4, {1, 64, 12, 12}, t->x, sizeof t->x};
     assert_int_equal(qgc_tensors_add(t->context, "x", &x, &inputs), QGC_OK);
@@ -68,6 +78,16 @@ static int setup(void **state)
     qgc_tensors_free(&outputs);
     *state = t;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, net);
+}
+
+static int setup_product(void **state)
+{
+    return setup_with(state, product);
 }
 
 static int teardown(void **state)
@@ -122,11 +142,11 @@ static qgc_region *compile(fixture *t, const qgc_level *level, qgc_cache *cache,
     return region;
 }
 
-/* The level, or NULL (the test is skipped) where this machine has none with a dot product. */
+/* The level whose tiles the tests name; NULL (they are skipped) where this machine has another. */
 static const qgc_level *best_level(void)
 {
     const qgc_level *level = qgc_level_find(qgc_str_from("native"));
-    return level && qgc_level_has_dot(level) ? level : NULL;
+    return level && strcmp(level->name, "x86-64-v4-vnni") == 0 ? level : NULL;
 }
 
 static void test_forced(void **state)
@@ -150,6 +170,28 @@ static void test_forced(void **state)
     assert_int_equal(count(text, "%c of @main"), 0);
     assert_true(count(text, "int_conv2d %e of @main: tile") >= 1);
     assert_int_equal(count(text, "net.qir:3:"), 2);
+    free(text);
+    qgc_region_destroy(chosen);
+    qgc_region_destroy(forced);
+}
+
+static void test_product(void **state)
+{
+    fixture *t = *state;
+    const qgc_level *level = best_level();
+    if (!level)
+        skip();
+    qgc_region *chosen = compile(t, level, NULL, 0);
+    char *text = take_diagnostics(t->context);
+    assert_string_equal(text, "");
+    free(text);
+    qgc_region *forced = compile(t, level, NULL, 2);
+    text = take_diagnostics(t->context);
+    assert_string_equal(tile_of(chosen, 0), "6x4");
+    assert_string_equal(tile_of(forced, 0), "6x4");
+    assert_int_equal(count(text, "remark: int_matmul %a of @main: tile 8x4 stores vectors"), 1);
+    assert_int_equal(count(text, ", 7x4 is taken [R0605]"), 1);
+    assert_int_equal(count(text, ": tile 7x4 stores vectors"), 1);
     free(text);
     qgc_region_destroy(chosen);
     qgc_region_destroy(forced);
@@ -272,8 +314,20 @@ static void print_conv(FILE *out, size_t index, const shape *s)
                   y);
 }
 
+static void print_product(FILE *out, size_t index, int64_t rows, int64_t depth, int64_t columns)
+{
+    long long m = rows, k = depth, n = columns;
+    (void)fprintf(
+        out,
+        "func @f%zu(%%x: u8[%lld,%lld], %%r: u8[%lld,%lld]) -> (u8[%lld,%lld]) {\n"
+        "  %%a = int_matmul %%x, %%r {x_zero_point = 3, w_zero_point = 5} : i32[%lld,%lld]\n"
+        "  %%y = requantize [%%a] {multipliers = [0.001]} : u8[%lld,%lld]\n"
+        "  return %%y\n}\n",
+        index, m, k, k, n, m, n, m, n, m, n);
+}
+
 /* Every number of vectors and of pixels; sums without a loop, with one, of several runs; images
- * whose tiles end with rows; kernels of few channels; windows of depthwise. */
+ * whose tiles end with rows; kernels of few channels; windows of depthwise; products. */
 static char *print_shapes(int64_t lanes, int64_t most_vectors)
 {
     char *text = NULL;
@@ -295,6 +349,9 @@ static char *print_shapes(int64_t lanes, int64_t most_vectors)
     print_conv(out, num++, &(shape){c, c, 14, 14, 3, 1, c, true});
     print_conv(out, num++, &(shape){c, c, 14, 14, 3, 2, c, false});
     print_conv(out, num++, &(shape){c, c, 14, 14, 5, 1, c, false});
+    for (int64_t vectors = 1; vectors <= most_vectors; vectors++)
+        for (int64_t rows = 4; rows <= 6; rows++)
+            print_product(out, num++, rows, 64, vectors * lanes);
     (void)fclose(out);
     return text;
 }
@@ -356,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forced),
+        cmocka_unit_test_setup_teardown(test_product, setup_product, teardown),
         cmocka_unit_test(test_cached),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_tiles),
