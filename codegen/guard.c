@@ -13,7 +13,7 @@ qgc_guard qgc_guard_make(qgc_diag *diag, qgc_arena *arena)
 
 static bool has_kernel(const qgc_plan *plan, const qgc_kernel *kernel)
 {
-    for (size_t i = 0; i < plan->steps.size; i++)
+    for (size_t i = 0; kernel && i < plan->steps.size; i++)
         if (plan->steps.data[i]->kernel == kernel)
             return true;
     return false;
