@@ -44,6 +44,13 @@ typedef enum qgc_step_kind {
     QGC_STEP_KERNEL, /* a generated kernel */
 } qgc_step_kind;
 
+/* What a step takes of the machine. */
+typedef struct qgc_step_cost {
+    double bytes;  /* read and written, constants among them */
+    double macs;   /* multiply-adds, nominal */
+    double cycles; /* of one core, about */
+} qgc_step_cost;
+
 typedef struct qgc_step {
     qgc_step_kind kind;
     const qgc_node *node; /* REF: the node; KERNEL: its first one; FORM: NULL */
@@ -54,10 +61,14 @@ typedef struct qgc_step {
     const char *note;         /* KERNEL: its parameters, for the printed plan */
     uint32_t phases;          /* KERNEL: that share the node's multiply-adds; 0: 1 */
     int64_t units;            /* of work, which threads share; 1: one thread does it all */
+    uint32_t threads;         /* that it is worth */
     uint32_t parts;           /* that they share it in: */
     const int64_t *bounds;    /* units [bounds[i], bounds[i + 1]) */
-    bool is_checked;          /* REF: rules about what operands hold are checked at run time */
-    const char *why;          /* REF: what kept it from a generated kernel; "" or a reason */
+    bool more_soon;           /* another shared step comes so soon that they do not sleep */
+    double balance;           /* of the parts: a part's work on average / that of the longest */
+    qgc_step_cost cost;
+    bool is_checked; /* REF: rules about what operands hold are checked at run time */
+    const char *why; /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;
 
 /* What a kernel's constant is: 64-byte aligned, in the plan's arena. */
@@ -75,6 +86,7 @@ typedef struct qgc_plan {
     QGC_VEC(qgc_buffer *) buffers;
     qgc_buffer **params;  /* PLAIN */
     qgc_buffer **results; /* PLAIN; may be params or constants */
+    uint32_t threads;     /* that may share a step */
     size_t arena_bytes;   /* peak: buffers share memory when their lives do not meet */
 } qgc_plan;
 
@@ -92,7 +104,8 @@ typedef struct qgc_plan_target {
     const qgc_map *refused; /* nodes that no generated kernel may take; NULL: none */
     const qgc_map *smaller; /* node -> how many tiles it goes below its own; NULL: none does */
     uint32_t extra_pixels;  /* for tests: tiles have more (or rows) than the registers hold */
-    bool has_table;         /* bytes go through a table of bytes many at a time */
+    double byte_macs, float_macs; /* multiply-adds in a cycle, of bytes and of f32; 0: 1 */
+    bool has_table;               /* bytes go through a table of bytes many at a time */
     bool has_signed_dot; /* raw dot products take activations less 128, and so their zero points */
 } qgc_plan_target;
 

@@ -248,14 +248,18 @@ static void choose_tile(const conv *c)
     }
 }
 
-/* Each thread reads all that it does not share: that ought to be the smaller part. */
+/* What threads do not share each of them reads, which costs the same whether it comes from weights
+ * beyond its own cache or from another thread's pixels. With tiles, half of the weights (for two
+ * threads) that it could do without; with blocks, half of the pixels; and the next step, of tiles,
+ * half of what it makes of them. */
 static void choose_units(const conv *c, const qgc_buffer *in)
 {
     qgc_conv_kernel *k = c->k;
     int64_t block = (int64_t)k->tile_vectors * c->p->target->lanes;
     int64_t blocks = (k->out_c + block - 1) / block;
     double weights = 4.0 * (double)k->out_c * (double)k->num_runs * (double)k->run_steps;
-    k->by_block = k->groups == 1 && blocks > 1 && weights > (double)in->bytes;
+    double made = (double)k->images * (double)k->out_h * (double)k->out_w * (double)k->out_c;
+    k->by_block = k->groups == 1 && blocks > 1 && weights > (double)in->bytes + made / 2;
     k->base.units = qgc_conv_tiles(k) * (k->by_block ? blocks : 1);
 }
 

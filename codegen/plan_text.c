@@ -43,7 +43,27 @@ const char *qgc_step_name(qgc_arena *arena, const qgc_step *step)
     return names[step->kind];
 }
 
-static void print_step(const qgc_step *step, qgc_text *out)
+/* What decides (codegen/plan_share.c): of shared steps, and of long ones that are not. */
+static void print_share(const qgc_plan *plan, const qgc_step *step, qgc_text *out)
+{
+    enum { LONG = 12000 };
+    bool is_shared = step->parts > 1;
+    if (plan->threads < 2 || (!is_shared && step->cost.cycles < LONG))
+        return;
+    if (is_shared)
+        qgc_text_printf(out, " in %u parts of %lld units", step->parts, (long long)step->units);
+    else
+        qgc_text_printf(out, " alone, units = %lld", (long long)step->units);
+    qgc_text_printf(out, ": %.0f bytes", step->cost.bytes);
+    if (step->cost.macs > 0)
+        qgc_text_printf(out, ", %.0f multiply-adds", step->cost.macs);
+    qgc_text_printf(out, ", %.0f cycles", step->cost.cycles);
+    if (is_shared)
+        qgc_text_printf(out, ", balance %.2f%s", step->balance,
+                        step->more_soon ? "" : ", then they sleep");
+}
+
+static void print_step(const qgc_plan *plan, const qgc_step *step, qgc_text *out)
 {
     qgc_text_putc(out, ' ');
     print_buffers(step->outputs, step->num_outputs, out);
@@ -51,8 +71,7 @@ static void print_step(const qgc_step *step, qgc_text *out)
     print_buffers(step->inputs, step->num_inputs, out);
     if (step->note)
         qgc_text_printf(out, " {%s}", step->note);
-    if (step->parts > 1)
-        qgc_text_printf(out, " in %u parts of %lld units", step->parts, (long long)step->units);
+    print_share(plan, step, out);
     if (step->why && step->why[0])
         qgc_text_printf(out, "  // %s", step->why);
     qgc_text_putc(out, '\n');
@@ -62,7 +81,7 @@ void qgc_plan_print(const qgc_plan *plan, qgc_text *out)
 {
     qgc_text_printf(out, "plan @%s {arena = %zu}\n", plan->func->name->data, plan->arena_bytes);
     for (size_t i = 0; i < plan->steps.size; i++)
-        print_step(plan->steps.data[i], out);
+        print_step(plan, plan->steps.data[i], out);
 }
 
 /* Whether the value is the one of that name, or stands for it (`origin`), or its op passes it. */
@@ -92,6 +111,6 @@ void qgc_plan_print_steps(const qgc_plan *plan, qgc_name value, qgc_text *out)
         if (!makes_it)
             continue;
         qgc_text_printf(out, "@%s:", plan->func->name->data);
-        print_step(step, out);
+        print_step(plan, step, out);
     }
 }

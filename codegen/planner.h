@@ -76,6 +76,8 @@ void qgc_plan_place(qgc_plan *plan);
 /* The name of an earlier kernel of the plan that is the same function, or NULL. |kernel| is whole.
  */
 const char *qgc_plan_find_equal(const qgc_plan *plan, const qgc_kernel *kernel);
+/* In codegen/plan_cost.c. */
+qgc_step_cost qgc_plan_cost(const qgc_step *step, const qgc_plan_target *target);
 /* Divides the steps' work among the target's threads. */
 void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target);
 

@@ -412,11 +412,6 @@ static void run_part(void *user, size_t part)
                         end);
 }
 
-static bool is_shared(const qgc_plan *plan, size_t index)
-{
-    return index < plan->steps.size && plan->steps.data[index]->parts > 1;
-}
-
 static qgc_result run_step(const run *r, size_t index)
 {
     qgc_region *region = r->region;
@@ -430,8 +425,7 @@ static qgc_result run_step(const run *r, size_t index)
         return QGC_OK;
     case QGC_STEP_FORM:
     case QGC_STEP_KERNEL:
-        qgc_pool_run(region->pool, step->parts, run_part, &shared,
-                     is_shared(region->plan, index + 1));
+        qgc_pool_run(region->pool, step->parts, run_part, &shared, step->more_soon);
         return QGC_OK;
     }
     return QGC_OK;

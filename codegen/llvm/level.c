@@ -22,12 +22,24 @@ bool qgc_level_has_dot(const qgc_level *level)
     return level->dot != QGC_DOT_WIDEN && level->dot != QGC_DOT_SMULL;
 }
 
+/* Products of bytes for each lane in a cycle: two dot products of four, or what replaces them; as
+ * measured, with their loads. */
+static double dots_in_a_cycle(const qgc_level *level)
+{
+    static const double by_dot[] = {
+        [QGC_DOT_WIDEN] = 2, [QGC_DOT_VNNI256] = 8, [QGC_DOT_VNNI512] = 8,
+        [QGC_DOT_SMULL] = 4, [QGC_DOT_SDOT] = 8,    [QGC_DOT_USDOT] = 8};
+    return by_dot[level->dot];
+}
+
 qgc_plan_target qgc_level_target(const qgc_level *level)
 {
     return (qgc_plan_target){.lanes = level->lanes,
                              .registers = level->registers,
                              .has_fma = level->has_fma,
                              .has_table = level->arch == QGC_ARCH_X86_64 && level->lanes == 16,
+                             .byte_macs = dots_in_a_cycle(level) * level->lanes,
+                             .float_macs = 2.0 * level->lanes,
                              .has_signed_dot =
                                  level->dot == QGC_DOT_SMULL || level->dot == QGC_DOT_SDOT};
 }
