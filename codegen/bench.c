@@ -226,17 +226,20 @@ static qgc_result choose_repeat(bench *b, size_t *out)
 
 typedef struct rounds {
     samples times, shares, integer_peaks, float_peaks;
-    samples *steps; /* one list per step */
+    samples *steps;      /* one list per step */
+    qgc_step_time *sums; /* of all rounds, of each step */
 } rounds;
 
 static qgc_result measure_steps(bench *b, rounds *r, size_t repeat)
 {
     size_t num = b->report->num_steps;
-    double *seconds = QGC_NEW_ARRAY(&b->scratch, double, num);
-    for (size_t i = 0; i < repeat; i++)
-        QGC_TRY(qgc_region_time(b->region, b->in, seconds));
+    double *before = QGC_NEW_ARRAY(&b->scratch, double, num);
     for (size_t i = 0; i < num; i++)
-        qgc_vec_push(&b->scratch, &r->steps[i], seconds[i] / (double)repeat);
+        before[i] = r->sums[i].all;
+    for (size_t i = 0; i < repeat; i++)
+        QGC_TRY(qgc_region_time(b->region, b->in, r->sums));
+    for (size_t i = 0; i < num; i++)
+        qgc_vec_push(&b->scratch, &r->steps[i], (r->sums[i].all - before[i]) / (double)repeat);
     return QGC_OK;
 }
 
@@ -305,14 +308,9 @@ static void describe_step(bench *b, const qgc_step *step, qgc_bench_step *out)
         out->note = qgc_arena_strdup(b->arena, qgc_str_from(step->note));
     if (step->why)
         out->why = qgc_arena_strdup(b->arena, qgc_str_from(step->why));
-    for (uint32_t i = 0; i < step->num_inputs; i++)
-        out->bytes += step->inputs[i] ? (double)step->inputs[i]->bytes : 0;
-    for (uint32_t i = 0; i < step->num_outputs; i++)
-        out->bytes += (double)step->outputs[i]->bytes;
-    if (!step->node)
-        return;
-    out->macs = qgc_count_node_macs(step->node).total / (step->phases ? step->phases : 1);
-    out->is_integer = step->node->num_operands &&
+    out->bytes = step->cost.bytes;
+    out->macs = step->cost.macs;
+    out->is_integer = step->node && step->node->num_operands &&
                       qgc_dtype_get_kind(step->node->operands[0].value->type->dtype) != QGC_FLOAT;
 }
 
@@ -337,6 +335,18 @@ static void describe(bench *b, rounds *r)
         describe_step(b, plan->steps.data[i], &steps[i]);
     report->steps = steps;
     r->steps = QGC_NEW_ARRAY(&b->scratch, samples, plan->steps.size);
+    r->sums = QGC_NEW_ARRAY(&b->scratch, qgc_step_time, plan->steps.size);
+}
+
+/* Of the threads that the step was for: one that came too late has worked for no time. */
+static void conclude_step(qgc_bench_step *step, samples *times, const qgc_step_time *sum,
+                          size_t threads)
+{
+    double num = (double)(step->parts < threads ? step->parts : threads);
+    step->time = summarize(times);
+    step->threads = sum->threads;
+    step->balance = sum->longest > 0 ? sum->working / (num * sum->longest) : 1;
+    step->busy = sum->all > 0 ? sum->working / (num * sum->all) : 1;
 }
 
 static void conclude(bench *b, rounds *r)
@@ -349,7 +359,7 @@ static void conclude(bench *b, rounds *r)
     report->integer_peak = median_of(&r->integer_peaks);
     report->float_peak = median_of(&r->float_peaks);
     for (size_t i = 0; i < report->num_steps; i++)
-        steps[i].time = summarize(&r->steps[i]);
+        conclude_step(&steps[i], &r->steps[i], &r->sums[i], report->threads);
 }
 
 /* ---- entry points ---- */

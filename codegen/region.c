@@ -6,6 +6,7 @@
 #include "runtime/fp_mode.h"
 #include "runtime/ref/ref.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,13 +17,20 @@ typedef struct bound_step {
     void **out;
 } bound_step;
 
+/* Who had a part of a step, and for how long. */
+typedef struct part_time {
+    pthread_t thread;
+    double seconds;
+} part_time;
+
 struct qgc_region {
     qgc_plan *plan;
     qgc_jit *jit; /* NULL where no step is generated */
     qgc_pool *pool;
     bound_step *steps;
-    qgc_tensor memory; /* the plan's arena */
-    bool is_cached;    /* its code was not made anew */
+    part_time *part_times; /* room for those of the step with the most */
+    qgc_tensor memory;     /* the plan's arena */
+    bool is_cached;        /* its code was not made anew */
 };
 
 /* A region while it runs. */
@@ -31,6 +39,7 @@ typedef struct run {
     const qgc_interp_options *options; /* or NULL */
     const qgc_node *call;
     const qgc_map *originals; /* or NULL: nobody watches */
+    part_time *times;         /* of the parts of the step that runs; or NULL: nobody wants them */
 } run;
 
 static qgc_context *context_of(const qgc_region *region)
@@ -210,6 +219,10 @@ static qgc_result bind_all(qgc_region *region)
     int64_t bytes = (int64_t)plan->arena_bytes;
     QGC_TRY(qgc_tensor_create(&context_of(region)->diag, QGC_DTYPE_U8, 1, &bytes, &region->memory));
     region->steps = QGC_NEW_ARRAY(&plan->arena, bound_step, plan->steps.size);
+    uint32_t most = 1;
+    for (size_t i = 0; i < plan->steps.size; i++)
+        most = plan->steps.data[i]->parts > most ? plan->steps.data[i]->parts : most;
+    region->part_times = QGC_NEW_ARRAY(&plan->arena, part_time, most);
     for (size_t i = 0; i < plan->steps.size; i++)
         QGC_TRY(bind_step(region, i));
     return QGC_OK;
@@ -396,11 +409,18 @@ static qgc_result run_ref(const run *r, const qgc_step *step)
 typedef struct shared_step {
     const qgc_step *step;
     const bound_step *bound;
+    part_time *times; /* as of run */
 } shared_step;
 
-static void run_part(void *user, size_t part)
+static double now(void)
 {
-    const shared_step *s = user;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void do_part(const shared_step *s, size_t part)
+{
     const qgc_step *step = s->step;
     int64_t begin = step->bounds[part], end = step->bounds[part + 1];
     if (begin == end)
@@ -412,11 +432,20 @@ static void run_part(void *user, size_t part)
                         end);
 }
 
+static void run_part(void *user, size_t part)
+{
+    const shared_step *s = user;
+    double begin = s->times ? now() : 0;
+    do_part(s, part);
+    if (s->times)
+        s->times[part] = (part_time){pthread_self(), now() - begin};
+}
+
 static qgc_result run_step(const run *r, size_t index)
 {
     qgc_region *region = r->region;
     const qgc_step *step = region->plan->steps.data[index];
-    shared_step shared = {step, &region->steps[index]};
+    shared_step shared = {step, &region->steps[index], r->times};
     switch (step->kind) {
     case QGC_STEP_REF:
         return step->num_outputs ? run_ref(r, step) : run_observer(r, step);
@@ -474,26 +503,43 @@ qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void
     return result;
 }
 
-static double now(void)
+/* A step of one thread worked all of its time. */
+static void add_time(const part_time *parts, uint32_t num, double seconds, qgc_step_time *to)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    double working = 0, longest = 0;
+    size_t threads = 0;
+    for (uint32_t i = 0; num > 1 && i < num; i++) {
+        double own = 0;
+        bool is_first = true;
+        for (uint32_t k = 0; k < num; k++) {
+            if (!pthread_equal(parts[k].thread, parts[i].thread))
+                continue;
+            is_first = is_first && k >= i;
+            own += parts[k].seconds;
+        }
+        threads += is_first;
+        working += parts[i].seconds;
+        longest = own > longest ? own : longest;
+    }
+    to->all += seconds;
+    to->working += num > 1 ? working : seconds;
+    to->longest += num > 1 ? longest : seconds;
+    threads = num > 1 ? threads : 1;
+    to->threads = threads > to->threads ? threads : to->threads;
 }
 
-qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, double *add_to)
+qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, qgc_step_time *add_to)
 {
-    run r = {.region = region};
+    run r = {.region = region, .times = region->part_times};
     qgc_result result = QGC_OK;
     qgc_fp_mode mode = qgc_fp_enter();
     for (uint32_t i = 0; i < region->plan->func->num_params; i++)
         copy_in(region, i, inputs[i]);
-    double last = now();
     for (size_t i = 0; i < region->plan->steps.size && result == QGC_OK; i++) {
+        uint32_t parts = region->plan->steps.data[i]->parts;
+        double begin = now();
         result = run_step(&r, i);
-        double end = now();
-        add_to[i] += end - last;
-        last = end;
+        add_time(region->part_times, parts, now() - begin, &add_to[i]);
     }
     qgc_fp_leave(mode);
     return result;
@@ -516,7 +562,7 @@ static qgc_result make_results(const qgc_region *region, qgc_tensor *outputs)
 qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
                           const qgc_map *originals)
 {
-    run r = {region, execution->options, execution->call, originals};
+    run r = {region, execution->options, execution->call, originals, NULL};
     for (uint32_t i = 0; i < region->plan->func->num_params; i++)
         copy_in(region, i, execution->inputs[i].data);
     QGC_TRY(run_steps(&r));

@@ -34,8 +34,15 @@ qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
 /* The same from and to memory of the caller: |inputs|, |outputs| have the bytes of parameters and
  * results. Allocates nothing where each step has a generated kernel. */
 qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void *const *outputs);
-/* A run whose results nobody wants: adds the seconds of each step to |add_to|. */
-qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, double *add_to);
+/* Seconds that a step took, and what threads did of them. */
+typedef struct qgc_step_time {
+    double all;     /* from its begin to its end */
+    double working; /* of all threads */
+    double longest; /* of the thread that worked most */
+    size_t threads; /* that had a part in it, at most */
+} qgc_step_time;
+/* A run whose results nobody wants: adds the times of each step to |add_to|. */
+qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, qgc_step_time *add_to);
 /* One step again, on what the buffers hold after a run: for measuring. */
 qgc_result qgc_region_run_step(qgc_region *region, size_t index);
 /* Its code came from the cache. */

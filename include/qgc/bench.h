@@ -31,7 +31,10 @@ typedef struct qgc_bench_step {
     const char *kernel; /* "conv"; "ref softmax": the interpreter's */
     const char *note;   /* the kernel's parameters; "" */
     const char *why;    /* of ref: why no generated kernel takes it; "" */
-    size_t parts;       /* among threads */
+    size_t parts;       /* of its work, which threads share */
+    size_t threads;     /* that had one */
+    double balance;     /* their work on average / that of the thread with the most */
+    double busy;        /* their work / the time that all of the threads had for it */
     double macs, bytes; /* multiply-adds (nominal), bytes read and written */
     bool is_integer;    /* the multiply-adds */
     qgc_bench_time time;

@@ -89,7 +89,8 @@ static void print_steps(const qgc_bench_report *r)
         if (s->note[0])
             printf(" {%s}", s->note);
         if (s->parts > 1)
-            printf(" x%zu", s->parts);
+            printf(" on %zu threads, balance %.0f %%, busy %.0f %%", s->threads, 100 * s->balance,
+                   100 * s->busy);
         printf("%s%s\n", s->why[0] ? "  // " : "", s->why);
     }
 }
@@ -180,8 +181,10 @@ static void put_step(const qgc_bench_step *s)
     put_json_string(stdout, s->note);
     printf(", \"why\": ");
     put_json_string(stdout, s->why);
-    printf(", \"parts\": %zu, \"macs\": %.17g, \"integer\": %s, \"bytes\": %.17g, ", s->parts,
-           s->macs, s->is_integer ? "true" : "false", s->bytes);
+    printf(", \"parts\": %zu, \"threads\": %zu, \"balance\": %.4g, \"busy\": %.4g, ", s->parts,
+           s->threads, s->balance, s->busy);
+    printf("\"macs\": %.17g, \"integer\": %s, \"bytes\": %.17g, ", s->macs,
+           s->is_integer ? "true" : "false", s->bytes);
     put_time(&s->time);
     printf("}");
 }
