@@ -458,7 +458,8 @@ typedef struct qgc_fused_kernel {
  * What a group of elementwise functions makes of the sums may be part of it: the epilogue. Its
  * rank is 1, along channels; input |sum_input| is the sum, the others are inputs behind x and w. */
 typedef struct qgc_chain_kernel {
-    qgc_kernel base; /* units: rows of the result, of all images */
+    qgc_kernel base; /* units: rows of the result, of all images; by_block: of each block of
+                        channels, one block after the other */
     int64_t images, out_h, out_w, out_c, groups;
     int64_t channels; /* of each tap; depthwise: 1, output channel c reads input channel c */
     int64_t kernel_h, kernel_w;
@@ -467,6 +468,7 @@ typedef struct qgc_chain_kernel {
     int64_t tap_row, tap_column; /* bytes, from tap to tap */
     bool is_depthwise;
     bool pixels_first; /* all blocks of channels of a unit, then the next unit; else the reverse */
+    bool by_block;     /* as of conv; not with |pixels_first| */
     bool has_bias;
     bool w_is_input;       /* [channel][output], the second input; else a constant, of each block
                               [tap][channel][output, padded to whole vectors] */

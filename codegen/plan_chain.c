@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { X = QGC_CHAIN_X, W = QGC_CHAIN_W, BIAS = QGC_CHAIN_B };
+enum { X = QGC_CHAIN_X, W = QGC_CHAIN_W, BIAS = QGC_CHAIN_B, MOST_VECTORS = 4 };
 
 static bool is_f32(const qgc_value *value)
 {
@@ -42,7 +42,7 @@ static int64_t step_cost(int64_t pixels, int64_t vectors, int64_t weights_bytes)
  * least time for a row, in tiles as equal as can be. */
 static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
 {
-    enum { MOST_PIXELS = 12, MOST_VECTORS = 4 };
+    enum { MOST_PIXELS = 12 };
     int64_t registers = p->target->registers, best = INT64_MAX;
     int64_t depth = k->kernel_h * k->kernel_w * k->channels;
     int64_t all = qgc_chain_padded(p, k->out_c) / p->target->lanes;
@@ -133,6 +133,17 @@ static void place_epilogue(qgc_chain *c)
     memcpy(k->operands, c->group->pixels, qgc_chain_num_operands(c) * sizeof *k->operands);
 }
 
+/* As choose_units in codegen/plan_conv.c; at least two blocks. */
+static bool goes_by_block(const qgc_chain *c)
+{
+    const qgc_chain_kernel *k = c->k;
+    double depth = (double)(k->kernel_h * k->kernel_w * k->channels);
+    double weights = depth * (double)k->out_c * sizeof(float);
+    return c->weights && k->groups == 1 && !k->is_depthwise &&
+           k->out_c > (int64_t)MOST_VECTORS * c->p->target->lanes &&
+           weights > (double)c->inputs[0]->bytes + (double)c->out->bytes / 2;
+}
+
 /* The same of pixels. Where all weights stay in the L2 cache and the result does not, units are
  * short and go to its end one after the other: memory is then read and written in order. */
 static int64_t split_pixels(qgc_chain *c, int64_t pixels)
@@ -146,7 +157,7 @@ static int64_t split_pixels(qgc_chain *c, int64_t pixels)
                 k->pixels_first = true;
                 return pixels / size;
             }
-    return qgc_split_rows(c->p, 1, pixels);
+    return k->by_block ? 1 : qgc_split_rows(c->p, 1, pixels);
 }
 
 /* Columns and rows that need not be told apart become one long row. */
@@ -196,12 +207,14 @@ void qgc_add_chain(qgc_chain *c)
     qgc_planner *p = c->p;
     qgc_chain_kernel *k = c->k;
     place_epilogue(c);
+    k->by_block = goes_by_block(c);
     flatten(c);
     choose_tile(p, k);
     if (c->weights)
         pack_weights(p, c->weights, k);
     pack_bias(p, c->node, k);
-    k->base.units = k->images * k->out_h;
+    int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
+    k->base.units = k->images * k->out_h * (k->by_block ? (k->out_c + block - 1) / block : 1);
     uint32_t num = k->w_is_input ? 2 : 1, others = c->group ? qgc_chain_num_operands(c) - 1 : 0;
     qgc_step *step = qgc_planner_add_kernel(p, c->node, &k->base, num + others, 1);
     memcpy(step->inputs, c->inputs, num * sizeof *c->inputs);

@@ -473,6 +473,21 @@ static void enter_row(chain *c, const chain *base, LLVMValueRef channel, LLVMVal
             c->row_taps[i] = entry(c, c->rows[i], row);
 }
 
+/* Of the units asked for, those of the block that begins with |channel|: its rows [out[0], out[1]).
+ */
+static void block_rows(const chain *c, LLVMValueRef channel, LLVMValueRef *out)
+{
+    qgc_emitter *e = c->e;
+    const qgc_chain_kernel *k = c->k;
+    int64_t rows = k->images * k->out_h, channels = (int64_t)k->tile_vectors * c->lanes;
+    LLVMValueRef block = LLVMBuildUDiv(e->builder, channel, qgc_emit_i64(e, channels), "");
+    LLVMValueRef first = qgc_emit_mul_const(e, block, rows);
+    out[0] = LLVMBuildSub(e->builder, c->args->begin, first, "");
+    out[0] = qgc_emit_limit(e, LLVMIntSGT, out[0], 0);
+    out[1] = LLVMBuildSub(e->builder, c->args->end, first, "");
+    out[1] = qgc_emit_limit(e, LLVMIntSLT, out[1], rows);
+}
+
 /* All rows of a block of channels from |channel|; |base|: addresses of the whole kernel's. */
 static void emit_block(const void *user, LLVMValueRef channel, uint32_t vectors, int64_t num)
 {
@@ -485,8 +500,11 @@ static void emit_block(const void *user, LLVMValueRef channel, uint32_t vectors,
     c.w_row = k->w_is_input ? k->w_row : (int64_t)vectors * c.lanes * 4;
     if (k->has_bias)
         c.bias = qgc_emit_at(e, base->bias, qgc_emit_mul_const(e, channel, 4));
-    qgc_loop loop = {0};
-    qgc_loop_begin(e, &loop, base->args->begin, base->args->end, 1);
+    qgc_loop loop = {.may_be_empty = k->by_block};
+    LLVMValueRef rows[] = {base->args->begin, base->args->end};
+    if (k->by_block)
+        block_rows(base, channel, rows);
+    qgc_loop_begin(e, &loop, rows[0], rows[1], 1);
     c.unit = loop.index;
     enter_row(&c, base, channel, loop.index);
     emit_row(&c);
