@@ -106,9 +106,10 @@ static double cost_before(const qgc_step *step, uint32_t lanes, int64_t num)
         return rows_before((const qgc_depthwise_kernel *)step->kernel, num);
     if (!is_conv(step))
         return (double)num;
-    if (!k->by_block)
+    int64_t tiles = qgc_conv_tiles(k);
+    if (!k->by_block || tiles < 1)
         return cost_of_tiles(k, num);
-    int64_t tiles = qgc_conv_tiles(k), block = num / tiles;
+    int64_t block = num / tiles;
     double first = vectors_before(k, block, lanes);
     double vectors = vectors_before(k, block + 1, lanes) - first;
     return first * cost_of_tiles(k, tiles) + vectors * cost_of_tiles(k, num % tiles);
