@@ -135,22 +135,39 @@ static const qgc_record *find_record(const qgc_module *from, const qgc_module *m
     return NULL;
 }
 
-/* *out_done: all records are there. */
-static qgc_result take_records(qgc_recorders *recorders, const qgc_module *from, qgc_arena *arena,
-                               bool *out_done)
+/* What observes less was there on the way to what observes more. */
+static void drop_histogram(qgc_stats *stats)
 {
-    *out_done = false;
+    stats->observer = QGC_OBSERVER_MINMAX;
+    stats->exp = stats->first = 0;
+    stats->num_bins = 0;
+    stats->bins = NULL;
+}
+
+typedef struct lack {
+    const qgc_value *value; /* NULL: all records are there */
+    const char *why;
+} lack;
+
+static qgc_result take_records(qgc_recorders *recorders, const qgc_module *from, qgc_arena *arena,
+                               lack *out)
+{
+    *out = (lack){NULL, NULL};
     for (size_t i = 0; i < recorders->list.size; i++) {
         qgc_recorder *r = recorders->list.data[i];
         qgc_observer wanted = r->stats.observer;
         const qgc_record *record = find_record(from, recorders->module, r);
+        *out = (lack){r->value, "has no statistics in the file"};
         if (!record)
             return QGC_OK;
         QGC_TRY(qgc_stats_from_record(recorders->module, record, arena, &r->stats));
+        if (wanted == QGC_OBSERVER_MINMAX && r->stats.observer == QGC_OBSERVER_HISTOGRAM)
+            drop_histogram(&r->stats);
+        out->why = "was observed otherwise: hist needs a histogram, avg the order of the samples";
         if (r->stats.observer != wanted)
             return QGC_OK;
     }
-    *out_done = true;
+    *out = (lack){NULL, NULL};
     return QGC_OK;
 }
 
@@ -173,22 +190,48 @@ static void take_provenance(qgc_module *module, const qgc_module *from, qgc_aren
     qgc_vec_push(&module->arena, &module->provenance, record);
 }
 
-qgc_result qgc_module_reuse_stats(qgc_module *module, const qgc_module *from, bool *out_done)
+/* |module| is as it was where something lacks. */
+static qgc_result take(qgc_module *module, const qgc_module *from, lack *out)
 {
     qgc_arena arena = {0};
     qgc_recorders recorders = {0};
-    *out_done = false;
-    QGC_TRY(check_form(module));
-    if (from->form != QGC_FORM_CALIBRATED || !from->provenance.size)
-        return QGC_OK;
     qgc_result result = qgc_recorders_build(&recorders, module, &arena, false);
     if (result == QGC_OK)
-        result = take_records(&recorders, from, &arena, out_done);
-    if (result == QGC_OK && *out_done) {
+        result = take_records(&recorders, from, &arena, out);
+    if (result == QGC_OK && !out->value) {
         qgc_recorders_write(&recorders, module);
         take_provenance(module, from, &arena);
         module->form = QGC_FORM_CALIBRATED;
     }
     qgc_arena_destroy(&arena);
     return result;
+}
+
+qgc_result qgc_module_reuse_stats(qgc_module *module, const qgc_module *from, bool *out_done)
+{
+    lack lacking;
+    *out_done = false;
+    QGC_TRY(check_form(module));
+    if (from->form != QGC_FORM_CALIBRATED || !from->provenance.size)
+        return QGC_OK;
+    QGC_TRY(take(module, from, &lacking));
+    *out_done = !lacking.value;
+    return QGC_OK;
+}
+
+qgc_result qgc_module_take_stats(qgc_module *module, const qgc_module *from)
+{
+    lack lacking;
+    qgc_diag *diag = &module->context->diag;
+    QGC_TRY(check_form(module));
+    QGC_TRY(qgc_stats_check_source(module, from));
+    if (!from->provenance.size)
+        return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_STATS,
+                          "the statistics have no provenance: expected graph, data and samples");
+    QGC_TRY(take(module, from, &lacking));
+    if (!lacking.value)
+        return QGC_OK;
+    return qgc_report(diag, lacking.value->loc, QGC_D_UNCALIBRATED, "%%%s of @%s %s",
+                      lacking.value->name->data, qgc_value_func(module, lacking.value)->name->data,
+                      lacking.why);
 }

@@ -3,6 +3,7 @@
 #include "passes/observers.h"
 #include "passes/stats_record.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 typedef struct warner {
@@ -56,6 +57,28 @@ static void warn_clipped(const warner *w, const qgc_record *record, const qgc_no
                record->func->data, 100 * clipped);
 }
 
+/* ---- nothing to tell apart ---- */
+
+/* A value of which all that was seen becomes one integer. */
+static void warn_one_level(const warner *w, const qgc_record *record, const qgc_node *observer,
+                           const qgc_stats *stats, const qgc_decision *d)
+{
+    qgc_diag *diag = &w->module->context->diag;
+    const char *value = record->value->data, *func = record->func->data;
+    double scale = (double)d->params[0].scale;
+    uint64_t count = stats->count - stats->nan - stats->pos_inf - stats->neg_inf;
+    if (count < 2)
+        return;
+    if (stats->min == stats->max)
+        qgc_report(diag, observer->loc, QGC_D_ONE_LEVEL,
+                   "%%%s of @%s: all %" PRIu64 " values are %g", value, func, count,
+                   (double)stats->min);
+    else if (rint((double)stats->min / scale) == rint((double)stats->max / scale))
+        qgc_report(diag, observer->loc, QGC_D_ONE_LEVEL,
+                   "%%%s of @%s: the values from %g to %g all become one, the scale is %g", value,
+                   func, (double)stats->min, (double)stats->max, scale);
+}
+
 /* ---- records ---- */
 
 /* The first observer that has recorded the value. */
@@ -79,6 +102,13 @@ const qgc_decision *qgc_record_decision(qgc_module *module, const qgc_record *re
     return d && d->params && d->axis < 0 ? d : NULL;
 }
 
+static void warn_value(const warner *w, const qgc_record *record, const qgc_node *observer,
+                       const qgc_stats *stats, const qgc_decision *d)
+{
+    warn_clipped(w, record, observer, stats, d);
+    warn_one_level(w, record, observer, stats, d);
+}
+
 static qgc_result visit(const warner *w, const qgc_record *record)
 {
     qgc_stats stats;
@@ -88,7 +118,7 @@ static qgc_result visit(const warner *w, const qgc_record *record)
         return QGC_OK;
     QGC_TRY(qgc_stats_from_record(w->module, record, w->arena, &stats));
     if (stats.min <= stats.max)
-        (record->site ? warn_site : warn_clipped)(w, record, observer, &stats, d);
+        (record->site ? warn_site : warn_value)(w, record, observer, &stats, d);
     return QGC_OK;
 }
 

@@ -29,9 +29,13 @@ QGC_API qgc_result qgc_module_calibrate(qgc_module *module, const qgc_samples *s
 /* Takes the statistics of |from|, a calibration of the same float graph, prepared by other rules:
  * observers change no value, so |module|, of form prepared, is then what a calibration on the same
  * data gives, to the byte. *out_done false: |from| lacks a record, or has one of another observer;
- * |module| is as it was. Both are of one context. */
+ * |module| is as it was. Both are of one context. Where minimum and maximum are observed a
+ * histogram serves. */
 QGC_API qgc_result qgc_module_reuse_stats(qgc_module *module, const qgc_module *from,
                                           bool *out_done);
+/* The same with a file of the user's: reports FOREIGN_STATS where it is of another graph or of
+ * other weights, UNCALIBRATED with the value that lacks statistics. */
+QGC_API qgc_result qgc_module_take_stats(qgc_module *module, const qgc_module *from);
 
 #ifdef __cplusplus
 }

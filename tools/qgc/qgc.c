@@ -217,6 +217,8 @@ const command commands[] = {
       {"--changelog", "FILE.qcfg", "also every decision of annotate, as rules to replay", false},
       {"--target", "NAME", "also partition and lower for this target, or several: A+B", false},
       {"--calibrated", "FILE", "also save the graph with its statistics", false},
+      {"--stats", "FILE", "a calibrated graph, in place of data: its statistics, with other rules",
+       false},
       {"--report", "FILE.html", "also a page on accuracy, error, time and what changed", false},
       {"--labels", "FILE", "one integer per sample, for the report", false},
       {"--resume", "STATE", "a file to go on from after the run was killed; deleted when done",

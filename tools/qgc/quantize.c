@@ -58,6 +58,17 @@ static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
             : "");
 }
 
+static qgc_result observe(invocation *call, qgc_module *module)
+{
+    const char *stats = get_option(call, "--stats");
+    if (!stats)
+        return calibrate_module(call, module);
+    qgc_module *from = qgc_module_read(call->context, stats);
+    qgc_result result = from ? qgc_module_take_stats(module, from) : QGC_FAILED;
+    qgc_module_destroy(from);
+    return result;
+}
+
 /* |calibrated|: where the graph with its statistics goes, or NULL. */
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
@@ -66,12 +77,31 @@ static qgc_result quantize(invocation *call, qgc_module *module, const char *cal
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
         bind_symbols(call, module) != QGC_OK ||
-        run_formatted(module, PREPARE, annotate) != QGC_OK ||
-        calibrate_module(call, module) != QGC_OK ||
+        run_formatted(module, PREPARE, annotate) != QGC_OK || observe(call, module) != QGC_OK ||
         (calibrated && qgc_module_save(module, calibrated) != QGC_OK) ||
         run_formatted(module, CONVERT, method) != QGC_OK)
         return QGC_FAILED;
     return lower_for_target(call, module);
+}
+
+/* Statistics that are there already leave nothing to do for options about data. */
+static qgc_result check_stats(invocation *call)
+{
+    static const char *const of_data[] = {
+        "--data",       "--input",   "--image",  "--batch",    "--first",     "--limit",
+        "--shard",      "--func",    "--resume", "--report",   "--engine",    "--cpu",
+        "--checkpoint", "--threads", "--cache",  "--no-cache", "--print-plan"};
+    if (!has_option(call, "--stats"))
+        return has_option(call, "--data") || has_option(call, "--input")
+                   ? QGC_OK
+                   : qgc_context_usage_error(
+                         call->context,
+                         "qgc quantize needs --data, or --input for each input, or --stats");
+    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
+        if (has_option(call, of_data[i]))
+            return qgc_context_usage_error(
+                call->context, "--stats takes the place of data: it excludes %s", of_data[i]);
+    return QGC_OK;
 }
 
 /* What contradicts what. The report reads the quantized graph again. */
@@ -118,7 +148,7 @@ static qgc_result quantize_with_report(invocation *call, report_source source)
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
-    QGC_CHECK(require_data(call));
+    QGC_CHECK(check_stats(call));
     QGC_CHECK(check_usage(call));
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
     QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
