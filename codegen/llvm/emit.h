@@ -103,6 +103,8 @@ LLVMValueRef qgc_emit_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
                                LLVMValueRef w);
 /* Elements [first, first + num) of |vector|. */
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num);
+/* What lies at |address| into the second level of the cache. */
+void qgc_emit_prefetch(qgc_emitter *e, LLVMValueRef address);
 /* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */
 void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int64_t num,
                          LLVMValueRef address);
@@ -117,14 +119,19 @@ enum { QGC_TABLE_BYTES = 64 };
 void qgc_emit_load_table(qgc_emitter *e, LLVMValueRef address, LLVMValueRef table[4]);
 LLVMValueRef qgc_emit_table(qgc_emitter *e, LLVMValueRef bytes, const LLVMValueRef table[4]);
 
-/* The epilogue of a block of channels: |vectors| of i32 sums to |channels| bytes at |out|. */
+/* The epilogue of a tile: of each of |pixels| pixels, |vectors| vectors of i32 sums to |channels|
+ * bytes. */
 typedef struct qgc_emit_channels {
     const qgc_epilogue *epilogue;
     uint32_t lanes, vectors;
     LLVMValueRef multipliers, bias, addend_multipliers; /* addresses at the block, f32 */
 } qgc_emit_channels;
-void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
-                           LLVMValueRef addend, LLVMValueRef out, int64_t channels);
+typedef struct qgc_emit_place {
+    LLVMValueRef out,
+        addend; /* addresses of a pixel's channels; addend: where the epilogue has it */
+} qgc_emit_place;
+void qgc_emit_finish_tile(qgc_emitter *e, const qgc_emit_channels *c, uint32_t pixels,
+                          LLVMValueRef *acc, const qgc_emit_place *places, int64_t channels);
 
 /* Offsets of the pixel with this flat index in an image of |width|. */
 typedef struct qgc_emit_image {

@@ -73,14 +73,6 @@ static uint32_t pixels_ahead(const chain *c, const tile *t)
     return c->k->is_depthwise ? (left + c->vectors - 1) / c->vectors : left;
 }
 
-/* Into the second level of the cache. */
-static void emit_prefetch(qgc_emitter *e, LLVMValueRef at)
-{
-    enum { READ, L2 = 2, DATA = 1 };
-    LLVMValueRef args[] = {at, qgc_emit_i32(e, READ), qgc_emit_i32(e, L2), qgc_emit_i32(e, DATA)};
-    qgc_emit_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
-}
-
 /* A tile goes through its share of the next block's weights 2^|shift| times slower than through its
  * own. */
 static uint32_t next_shift(const chain *c)
@@ -119,7 +111,7 @@ static void prefetch_next(const chain *c, LLVMValueRef w)
     LLVMValueRef done = LLVMBuildSub(e->builder, LLVMBuildPtrToInt(e->builder, w, e->i64, ""),
                                      LLVMBuildPtrToInt(e->builder, c->w, e->i64, ""), "");
     done = LLVMBuildLShr(e->builder, done, qgc_emit_i64(e, next_shift(c)), "");
-    emit_prefetch(e, qgc_emit_at(e, c->next, done));
+    qgc_emit_prefetch(e, qgc_emit_at(e, c->next, done));
 }
 
 /* One channel of one tap, of some pixels. */

@@ -16,6 +16,7 @@ typedef struct conv {
     LLVMValueRef in, out, addend; /* at the group */
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers;
     LLVMValueRef begin, end; /* tiles */
+    LLVMValueRef row_tile;   /* where units are rows: the row's first tile, counted from begin */
     uint32_t lanes;
 } conv;
 
@@ -39,7 +40,61 @@ typedef struct tile {
     uint32_t pixels, phases; /* phases: independent sums, to hide the latency of small tiles */
     LLVMValueRef in[MAX_PIXELS];
     LLVMValueRef acc[MAX_SUMS]; /* [phase][pixel][vector] */
+    LLVMValueRef next;          /* what it fetches of the next block's weights; or NULL */
 } tile;
+
+/* ---- weights to come ---- */
+
+static int64_t block_bytes(const conv *c, uint32_t vectors)
+{
+    return c->k->num_runs * c->k->run_steps * (int64_t)vectors * c->lanes * 4;
+}
+
+/* Where few pixels meet each weight, the next block's weights have to come from memory while this
+ * one's are in use: each tile asks for 1 / 2^shift of them. Half of the tiles see to all: two
+ * threads may share a block, and each has a cache of its own. */
+static bool fetches_next(const conv *c, uint32_t *shift)
+{
+    enum { FEW = 256, ALONE = 4 };
+    const qgc_conv_kernel *k = c->k;
+    int64_t tiles = !k->by_block;
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        tiles += k->parts[i].units * (k->parts[i].by_row ? k->parts[i].tiles : 1);
+    if (!k->by_block)
+        tiles /= 2;
+    for (*shift = 0; tiles >> (*shift + 1);)
+        ++*shift;
+    return tiles >= ALONE && k->images * k->out_h * k->out_w <= FEW;
+}
+
+/* |index|: of the tile, from the first one of this thread or block. */
+static LLVMValueRef emit_next(const conv *c, const block *b, LLVMValueRef index)
+{
+    qgc_emitter *e = c->e;
+    int64_t bytes = block_bytes(c, b->vectors);
+    uint32_t shift;
+    if (!fetches_next(c, &shift))
+        return NULL;
+    index = LLVMBuildAnd(e->builder, index, qgc_emit_i64(e, ((int64_t)1 << shift) - 1), "");
+    return qgc_emit_at(e, qgc_emit_at_const(e, b->weights, bytes),
+                       qgc_emit_mul_const(e, index, bytes >> shift));
+}
+
+/* Beside |bytes| of this block's weights from |at| on, an offset, as much of the next one's as
+ * falls to them, in whole lines. */
+static void emit_fetch(const conv *c, const tile *t, LLVMValueRef at, int64_t bytes)
+{
+    enum { LINE = 64 };
+    qgc_emitter *e = c->e;
+    uint32_t shift;
+    if (!t->next || !fetches_next(c, &shift))
+        return;
+    LLVMValueRef share = LLVMBuildLShr(e->builder, at, qgc_emit_i64(e, shift), "");
+    for (int64_t line = 0; line == 0 || line < bytes >> shift; line += LINE)
+        qgc_emit_prefetch(e, qgc_emit_at_const(e, qgc_emit_at(e, t->next, share), line));
+}
+
+/* ---- steps ---- */
 
 /* One 4-byte step of a run, into the sums of one phase. |offset|: of the input. */
 static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LLVMValueRef offset,
@@ -68,6 +123,7 @@ static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
     for (int64_t s = 0; s < steps; s++) {
         int64_t step = run * steps + s;
         qgc_emit_fence(e);
+        emit_fetch(c, t, qgc_emit_i64(e, step * step_bytes), step_bytes);
         emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0),
                   c->k->run_offsets[run] + 4 * s,
                   qgc_emit_at_const(e, b->weights, step * step_bytes), t->acc);
@@ -87,7 +143,10 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
         loop.carried[i] = t->acc[i];
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), unroll);
     LLVMValueRef at = qgc_emit_mul_const(e, loop.index, 4);
-    LLVMValueRef w = qgc_emit_at(e, w_run, qgc_emit_mul_const(e, loop.index, step_bytes));
+    LLVMValueRef w_at = qgc_emit_mul_const(e, loop.index, step_bytes);
+    LLVMValueRef w = qgc_emit_at(e, w_run, w_at);
+    LLVMValueRef done = qgc_emit_i64(e, run * steps * step_bytes);
+    emit_fetch(c, t, LLVMBuildAdd(e->builder, done, w_at, ""), unroll * step_bytes);
     for (int64_t u = 0; u < unroll; u++)
         emit_step(c, b, t, (uint32_t)(u % t->phases), at, offset + 4 * u,
                   qgc_emit_at_const(e, w, step_bytes * u), loop.carried);
@@ -148,20 +207,27 @@ static void emit_finish(conv *c, const block *b, tile *t, LLVMValueRef first_pix
                                   .bias = qgc_emit_at(e, c->bias, b->constants),
                                   .addend_multipliers =
                                       qgc_emit_at(e, c->addend_multipliers, b->constants)};
+    qgc_emit_place places[MAX_PIXELS] = {0};
     for (uint32_t p = 0; p < t->pixels; p++) {
-        LLVMValueRef out = emit_address(c, r, &r->out, c->out, first_pixel, p), addend = NULL;
+        places[p].out = qgc_emit_at(e, emit_address(c, r, &r->out, c->out, first_pixel, p),
+                                    out_offset(c, b->channel));
         if (k->epilogue.has_addend)
-            addend = qgc_emit_at(e, emit_address(c, r, &r->addend, c->addend, first_pixel, p),
-                                 b->channel);
-        qgc_emit_finish_block(e, &channels, t->acc + (size_t)p * b->vectors, addend,
-                              qgc_emit_at(e, out, out_offset(c, b->channel)), b->channels);
+            places[p].addend = qgc_emit_at(
+                e, emit_address(c, r, &r->addend, c->addend, first_pixel, p), b->channel);
     }
+    qgc_emit_finish_tile(e, &channels, t->pixels, t->acc, places, b->channels);
 }
 
-static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef first_pixel)
+/* |index|: as emit_next has it. */
+static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef first_pixel,
+                      LLVMValueRef index)
 {
     uint32_t sums = pixels * b->vectors;
-    tile t = {.pixels = pixels, .phases = sums >= 8 ? 1 : sums >= 4 ? 2 : 4};
+    tile t = {.pixels = pixels,
+              .phases = sums >= 8   ? 1
+                        : sums >= 4 ? 2
+                                    : 4,
+              .next = emit_next(c, b, index)};
     const part *r = b->part;
     for (uint32_t p = 0; p < pixels; p++)
         t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
@@ -194,6 +260,12 @@ static balance get_balance(int64_t pixels, int64_t tiles)
     return (balance){small, large, tiles - large};
 }
 
+/* Units before |unit| that are this thread's or, where threads share blocks, the block's. */
+static LLVMValueRef count_units(const conv *c, LLVMValueRef unit)
+{
+    return c->k->by_block ? unit : LLVMBuildSub(c->e->builder, unit, c->begin, "");
+}
+
 /* Tiles of |pixels| pixels: units [first, first + num), as far as they are asked for.
  * |first_pixel|: of the first one, within the part. */
 static void emit_tile_range(conv *c, const block *b, int64_t pixels, int64_t first, int64_t num,
@@ -207,7 +279,8 @@ static void emit_tile_range(conv *c, const block *b, int64_t pixels, int64_t fir
                    qgc_emit_limit(e, LLVMIntSLT, c->end, first + num), 1);
     LLVMValueRef pixel = qgc_emit_mul_const(e, loop.index, pixels);
     emit_tile(c, b, (uint32_t)pixels,
-              LLVMBuildAdd(e->builder, pixel, qgc_emit_i64(e, first_pixel - first * pixels), ""));
+              LLVMBuildAdd(e->builder, pixel, qgc_emit_i64(e, first_pixel - first * pixels), ""),
+              count_units(c, loop.index));
     qgc_loop_end(e, &loop);
 }
 
@@ -221,7 +294,8 @@ static void emit_row_tiles(conv *c, const block *b, int64_t first_pixel, int64_t
         return;
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, first_pixel),
                    qgc_emit_i64(e, first_pixel + num * pixels), pixels);
-    emit_tile(c, b, (uint32_t)pixels, loop.index);
+    LLVMValueRef index = LLVMBuildUDiv(e->builder, loop.index, qgc_emit_i64(e, pixels), "");
+    emit_tile(c, b, (uint32_t)pixels, loop.index, LLVMBuildAdd(e->builder, c->row_tile, index, ""));
     qgc_loop_end(e, &loop);
 }
 
@@ -242,6 +316,7 @@ static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t
         image = LLVMBuildUDiv(e->builder, row, height, "");
         row = LLVMBuildURem(e->builder, row, height, "");
     }
+    at.row_tile = qgc_emit_mul_const(e, count_units(c, loop.index), p->tiles);
     at.in = qgc_emit_row_address(e, &all->in, c->in, image, row);
     at.out = qgc_emit_row_address(e, &all->out, c->out, image, row);
     if (c->addend)
@@ -291,11 +366,6 @@ static void emit_tiles(conv *c, const block *whole)
             emit_across(c, &b, p, unit);
         unit += p->units;
     }
-}
-
-static int64_t block_bytes(const conv *c, uint32_t vectors)
-{
-    return c->k->num_runs * c->k->run_steps * (int64_t)vectors * c->lanes * 4;
 }
 
 /* |index|: of the block. Tiles are counted from its first one: begin may lie before it, end behind

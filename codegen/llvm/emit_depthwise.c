@@ -149,14 +149,15 @@ static void emit_outputs(depthwise *d, uint32_t outputs, LLVMValueRef *acc, LLVM
                                   .multipliers = d->multipliers,
                                   .bias = d->bias,
                                   .addend_multipliers = d->addend_multipliers};
+    qgc_emit_place places[MAX_OUTPUTS] = {0};
     for (uint32_t i = 0; i < d->rows * outputs; i++) {
         int64_t row = i / outputs, t = i % outputs;
-        int64_t addend_at = row * k->addend.row + t * k->addend.pixel;
-        qgc_emit_finish_block(e, &channels, acc + (size_t)i * VECTORS,
-                              addend ? qgc_emit_at_const(e, addend, addend_at) : NULL,
-                              qgc_emit_at_const(e, out, row * k->out.row + t * k->out.pixel),
-                              d->channels);
+        places[i].out = qgc_emit_at_const(e, out, row * k->out.row + t * k->out.pixel);
+        if (addend)
+            places[i].addend =
+                qgc_emit_at_const(e, addend, row * k->addend.row + t * k->addend.pixel);
     }
+    qgc_emit_finish_tile(e, &channels, d->rows * outputs, acc, places, d->channels);
 }
 
 /* A tile; |x|: its first output's column. */

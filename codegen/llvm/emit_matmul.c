@@ -124,10 +124,12 @@ static void emit_tile(const matmul *t, const block *b, LLVMValueRef tile)
         LLVMBuildAdd(e->builder, qgc_emit_mul_const(e, row, k->columns), b->column, "");
     LLVMValueRef out = qgc_emit_at(e, t->out, qgc_emit_mul_const(e, first, element));
     LLVMValueRef addend = t->addend ? qgc_emit_at(e, t->addend, first) : NULL;
-    for (uint32_t r = 0; r < k->tile_rows; r++)
-        qgc_emit_finish_block(e, &channels, sums + (size_t)r * b->vectors,
-                              addend ? qgc_emit_at_const(e, addend, r * k->columns) : NULL,
-                              qgc_emit_at_const(e, out, r * k->columns * element), b->columns);
+    qgc_emit_place places[MAX_ROWS] = {0};
+    for (uint32_t r = 0; r < k->tile_rows; r++) {
+        places[r].out = qgc_emit_at_const(e, out, r * k->columns * element);
+        places[r].addend = addend ? qgc_emit_at_const(e, addend, r * k->columns) : NULL;
+    }
+    qgc_emit_finish_tile(e, &channels, k->tile_rows, sums, places, b->columns);
 }
 
 /* ---- blocks, results ---- */

@@ -1,4 +1,4 @@
-/* What the kernels share: dot products, rounding, the epilogue of a block of channels. */
+/* What the kernels share: dot products, rounding, the epilogue of a tile. */
 #include "codegen/llvm/emit.h"
 
 LLVMTypeRef qgc_emit_vector(LLVMTypeRef element, uint32_t lanes)
@@ -165,6 +165,14 @@ void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int
     }
 }
 
+void qgc_emit_prefetch(qgc_emitter *e, LLVMValueRef address)
+{
+    enum { READ, L2 = 2, DATA = 1 };
+    LLVMValueRef args[] = {address, qgc_emit_i32(e, READ), qgc_emit_i32(e, L2),
+                           qgc_emit_i32(e, DATA)};
+    qgc_emit_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
+}
+
 /* ---- rounding ---- */
 
 LLVMValueRef qgc_emit_convert(qgc_emitter *e, uint32_t lanes, LLVMValueRef f)
@@ -226,37 +234,54 @@ static LLVMValueRef emit_spread(qgc_emitter *e, const qgc_emit_channels *c, LLVM
     return LLVMBuildZExt(e->builder, some, LLVMVectorType(e->i32, c->lanes), "");
 }
 
+/* What vector |v| of a block is multiplied with and shifted by; NULL: by nothing. */
+typedef struct factors {
+    LLVMValueRef multiplier, bias, addend_multiplier;
+} factors;
+
+static LLVMValueRef emit_list(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef list,
+                              uint32_t v)
+{
+    LLVMTypeRef vf32 = LLVMVectorType(e->f32, c->lanes);
+    return qgc_emit_load(e, vf32, qgc_emit_at_const(e, list, (int64_t)v * c->lanes * 4), 4);
+}
+
+static factors emit_factors(qgc_emitter *e, const qgc_emit_channels *c, uint32_t v)
+{
+    const qgc_epilogue *p = c->epilogue;
+    return (factors){emit_list(e, c, c->multipliers, v),
+                     p->is_shifted || p->has_bias ? emit_list(e, c, c->bias, v) : NULL,
+                     p->has_addend ? emit_list(e, c, c->addend_multipliers, v) : NULL};
+}
+
 /* f32(acc) * m */
 static LLVMValueRef emit_product(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
-                                 LLVMValueRef m, int64_t offset)
+                                 const factors *by)
 {
-    LLVMTypeRef vf32 = LLVMTypeOf(m);
+    LLVMTypeRef vf32 = LLVMTypeOf(by->multiplier);
     if (!c->epilogue->is_shifted)
-        return LLVMBuildFMul(e->builder, LLVMBuildSIToFP(e->builder, acc, vf32, ""), m, "");
-    LLVMValueRef shift = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->bias, offset), 4);
-    LLVMValueRef args[] = {LLVMBuildBitCast(e->builder, acc, vf32, ""), m, shift};
+        return LLVMBuildFMul(e->builder, LLVMBuildSIToFP(e->builder, acc, vf32, ""), by->multiplier,
+                             "");
+    LLVMValueRef args[] = {LLVMBuildBitCast(e->builder, acc, vf32, ""), by->multiplier, by->bias};
     return qgc_emit_intrinsic(e, "llvm.fma", &vf32, 1, args, 3);
 }
 
-static LLVMValueRef emit_float(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
-                               LLVMValueRef addend, uint32_t v)
+/* Vector |v| of a pixel's sums to integers without the zero point. */
+static LLVMValueRef emit_integers(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef acc,
+                                  const factors *by, LLVMValueRef addend, uint32_t v)
 {
     LLVMBuilderRef b = e->builder;
-    LLVMTypeRef vf32 = LLVMVectorType(e->f32, c->lanes);
-    int64_t offset = (int64_t)v * c->lanes * 4;
-    LLVMValueRef m = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->multipliers, offset), 4);
-    LLVMValueRef f = emit_product(e, c, acc, m, offset);
+    LLVMTypeRef vf32 = LLVMTypeOf(by->multiplier);
+    LLVMValueRef f = emit_product(e, c, acc, by);
     if (addend) {
         LLVMValueRef q = emit_spread(e, c, addend, v);
         LLVMValueRef z =
             qgc_emit_splat(e, qgc_emit_i32(e, c->epilogue->addend_zero_point), c->lanes);
-        m = qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->addend_multipliers, offset), 4);
         q = LLVMBuildSIToFP(b, LLVMBuildSub(b, q, z, ""), vf32, "");
-        f = LLVMBuildFAdd(b, f, LLVMBuildFMul(b, q, m, ""), "");
+        f = LLVMBuildFAdd(b, f, LLVMBuildFMul(b, q, by->addend_multiplier, ""), "");
     }
     if (c->epilogue->has_bias)
-        f = LLVMBuildFAdd(b, f, qgc_emit_load(e, vf32, qgc_emit_at_const(e, c->bias, offset), 4),
-                          "");
+        f = LLVMBuildFAdd(b, f, by->bias, "");
     if (!c->epilogue->is_small)
         f = emit_clamp(e, c->epilogue, c->lanes, f);
     return qgc_emit_convert(e, c->lanes, f);
@@ -308,15 +333,16 @@ static LLVMValueRef emit_bound(qgc_emitter *e, const char *name, LLVMValueRef x,
 }
 
 /* i32 -> i16 -> u8, saturating: four vectors in natural order. */
-static LLVMValueRef emit_pack4(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
+static LLVMValueRef emit_half(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef *i)
 {
-    LLVMValueRef half[2];
-    for (size_t k = 0; k < 2; k++) {
-        half[k] = emit_pack(e, &to_i16, i[2 * k], i[2 * k + 1]);
-        if (p->zero_point)
-            half[k] = emit_bound(e, "llvm.sadd.sat", half[k], p->zero_point);
-    }
-    LLVMValueRef bytes = emit_pack(e, &to_u8, half[0], half[1]);
+    LLVMValueRef half = emit_pack(e, &to_i16, i[0], i[1]);
+    return p->zero_point ? emit_bound(e, "llvm.sadd.sat", half, p->zero_point) : half;
+}
+
+static LLVMValueRef emit_halves(qgc_emitter *e, const qgc_epilogue *p, LLVMValueRef low,
+                                LLVMValueRef high)
+{
+    LLVMValueRef bytes = emit_pack(e, &to_u8, low, high);
     if (p->lo > 0)
         bytes = emit_bound(e, "llvm.umax", bytes, p->lo);
     return p->hi < 255 ? emit_bound(e, "llvm.umin", bytes, p->hi) : bytes;
@@ -355,22 +381,16 @@ static void emit_store_sums(qgc_emitter *e, const qgc_emit_channels *c, LLVMValu
         }
 }
 
-void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
-                           LLVMValueRef addend, LLVMValueRef out, int64_t channels)
+/* A pixel's integers as bytes at |out|. */
+static void emit_store_bytes(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *i,
+                             LLVMValueRef out, int64_t channels)
 {
-    enum { MAX_VECTORS = 4 };
-    LLVMValueRef i[MAX_VECTORS], bytes = NULL;
     uint32_t size = c->vectors * c->lanes;
-    if (c->epilogue->is_raw) {
-        emit_store_sums(e, c, acc, out, channels);
-        return;
-    }
-    if (addend)
-        bytes = qgc_emit_load(e, LLVMVectorType(e->i8, size), addend, 1);
-    for (uint32_t v = 0; v < c->vectors; v++)
-        i[v] = emit_float(e, c, acc[v], bytes, v);
     if (c->vectors == 2 || c->vectors == 4) {
-        bytes = c->vectors == 4 ? emit_pack4(e, c->epilogue, i) : emit_pack2(e, c->epilogue, i);
+        LLVMValueRef bytes = c->vectors == 2
+                                 ? emit_pack2(e, c->epilogue, i)
+                                 : emit_halves(e, c->epilogue, emit_half(e, c->epilogue, i),
+                                               emit_half(e, c->epilogue, i + 2));
         qgc_emit_store_part(e, bytes, size, channels, out);
         return;
     }
@@ -380,6 +400,67 @@ void qgc_emit_finish_block(qgc_emitter *e, const qgc_emit_channels *c, LLVMValue
             qgc_emit_store_part(e, emit_narrow(e, c, i[v]), c->lanes, channels - first,
                                 qgc_emit_at_const(e, out, first));
     }
+}
+
+/* A vector's factors are loaded once for all pixels. */
+static void emit_by_vector(qgc_emitter *e, const qgc_emit_channels *c, uint32_t pixels,
+                           LLVMValueRef *acc, const qgc_emit_place *places, int64_t channels)
+{
+    for (uint32_t v = 0; v < c->vectors; v++) {
+        factors by = emit_factors(e, c, v);
+        for (uint32_t i = v; i < pixels * c->vectors; i += c->vectors)
+            acc[i] = emit_integers(e, c, acc[i], &by, NULL, v);
+    }
+    for (uint32_t p = 0; p < pixels; p++)
+        emit_store_bytes(e, c, acc + (size_t)p * c->vectors, places[p].out, channels);
+}
+
+/* Of four vectors those of two at a time, so that packing, which has one port, is spread. */
+static void emit_by_half(qgc_emitter *e, const qgc_emit_channels *c, uint32_t pixels,
+                         LLVMValueRef *acc, const qgc_emit_place *places, int64_t channels)
+{
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t v = 2 * half;
+        factors by[] = {emit_factors(e, c, v), emit_factors(e, c, v + 1)};
+        for (uint32_t p = 0; p < pixels; p++) {
+            LLVMValueRef *sums = acc + (size_t)4 * p + v;
+            for (uint32_t i = 0; i < 2; i++)
+                sums[i] = emit_integers(e, c, sums[i], &by[i], NULL, v + i);
+            *sums = emit_half(e, c->epilogue, sums);
+            if (half)
+                qgc_emit_store_part(e, emit_halves(e, c->epilogue, sums[-2], *sums), 4 * c->lanes,
+                                    channels, places[p].out);
+        }
+        qgc_emit_fence(e);
+    }
+}
+
+/* With an addend there are no registers for both its bytes and all the sums. */
+static void emit_by_pixel(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueRef *acc,
+                          const qgc_emit_place *place, int64_t channels)
+{
+    LLVMTypeRef type = LLVMVectorType(e->i8, c->vectors * c->lanes);
+    LLVMValueRef addend = qgc_emit_load(e, type, place->addend, 1);
+    for (uint32_t v = 0; v < c->vectors; v++) {
+        factors by = emit_factors(e, c, v);
+        acc[v] = emit_integers(e, c, acc[v], &by, addend, v);
+    }
+    emit_store_bytes(e, c, acc, place->out, channels);
+}
+
+void qgc_emit_finish_tile(qgc_emitter *e, const qgc_emit_channels *c, uint32_t pixels,
+                          LLVMValueRef *acc, const qgc_emit_place *places, int64_t channels)
+{
+    const qgc_epilogue *epilogue = c->epilogue;
+    if (!epilogue->is_raw && !epilogue->has_addend) {
+        (c->vectors == 4 ? emit_by_half : emit_by_vector)(e, c, pixels, acc, places, channels);
+        return;
+    }
+    for (uint32_t p = 0; p < pixels; p++, acc += c->vectors)
+        if (epilogue->is_raw)
+            emit_store_sums(e, c, acc, places[p].out, channels);
+        else
+            emit_by_pixel(e, c, acc, &places[p], channels);
 }
 
 /* ---- pixels ---- */
