@@ -37,6 +37,18 @@ static void copy_flat(const uint8_t *from, uint8_t *to, size_t bytes, uint8_t fl
 enum { SIDE = 16 };
 typedef uint8_t bytes16 __attribute__((vector_size(SIDE)));
 
+/* The first halves of two lines, byte by byte in turns, and the last ones. */
+static bytes16 first_bytes(bytes16 a, bytes16 b)
+{
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+
+static bytes16 last_bytes(bytes16 a, bytes16 b)
+{
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                   31);
+}
+
 /* Four rounds of interleaving line i with line i + 8 leave columns where lines were. */
 static void turn_tile(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, uint8_t flip)
 {
@@ -46,16 +58,61 @@ static void turn_tile(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, ui
     for (int round = 0; round < 4; round++) {
         for (int64_t i = 0; i < SIDE / 2; i++) {
             bytes16 a = lines[i], b = lines[i + SIDE / 2];
-            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6,
-                                                  22, 7, 23);
-            next[2 * i + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28,
-                                                      13, 29, 14, 30, 15, 31);
+            next[2 * i] = first_bytes(a, b);
+            next[2 * i + 1] = last_bytes(a, b);
         }
         memcpy(lines, next, sizeof lines);
     }
     for (int64_t i = 0; i < SIDE; i++) {
         lines[i] ^= sign;
         memcpy(to + i * t, &lines[i], SIDE);
+    }
+}
+
+/* ---- images of three channels ---- */
+
+typedef uint64_t halves __attribute__((vector_size(SIDE)));
+
+/* Of eight pixels, |ab| has the first two channels and |c0| the third with a zero: the first or the
+ * |last| four of them, of each two the six bytes at the lower end of a half. */
+static halves squeeze(bytes16 ab, bytes16 c0, bool last)
+{
+    bytes16 four = last ? __builtin_shufflevector(ab, c0, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28,
+                                                  29, 14, 15, 30, 31)
+                        : __builtin_shufflevector(ab, c0, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21,
+                                                  6, 7, 22, 23);
+    halves x;
+    memcpy(&x, &four, sizeof x);
+    return (x & 0xffffff) | ((x >> 8) & 0xffffff000000);
+}
+
+/* Sixteen pixels whose channels are |f| apart. Of eight bytes the next six replace the last two. */
+static void mix_three(const uint8_t *from, int64_t f, uint8_t *to, uint8_t flip)
+{
+    enum { TWO = 6 };
+    bytes16 channels[3], none = {0};
+    uint64_t twos[8];
+    for (int64_t c = 0; c < 3; c++) {
+        memcpy(&channels[c], from + c * f, SIDE);
+        channels[c] ^= none + flip;
+    }
+    bytes16 ab[] = {first_bytes(channels[0], channels[1]), last_bytes(channels[0], channels[1])};
+    bytes16 c0[] = {first_bytes(channels[2], none), last_bytes(channels[2], none)};
+    for (int i = 0; i < 4; i++) {
+        halves x = squeeze(ab[i / 2], c0[i / 2], i % 2);
+        memcpy(twos + (size_t)2 * i, &x, sizeof x);
+    }
+    for (int64_t i = 0; i < 7; i++)
+        memcpy(to + i * TWO, &twos[i], sizeof twos[i]);
+    memcpy(to + 7 * TWO, &twos[7], TWO);
+}
+
+/* The last pixels overlap the ones before them. */
+static void mix_row(const uint8_t *from, int64_t f, uint8_t *to, int64_t columns, uint8_t flip)
+{
+    for (int64_t x = 0; x < columns; x += SIDE) {
+        int64_t at = x + SIDE < columns ? x : columns - SIDE;
+        mix_three(from + at, f, to + 3 * at, flip);
     }
 }
 
@@ -84,7 +141,10 @@ static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const la
         copy_flat(from, to, (size_t)(channels * width), flip);
         return;
     }
-    if (f->w == 1 && t->c == 1)
+    bool is_turned = f->w == 1 && t->c == 1;
+    if (is_turned && channels == 3 && t->w == 3 && width >= SIDE)
+        mix_row(from, f->c, to, width, flip);
+    else if (is_turned)
         turn_over(from, f->c, to, t->w, channels, width, flip);
     else
         turn_over(from, f->w, to, t->c, width, channels, flip);
