@@ -3,8 +3,9 @@
  * they include taps in the border.
  *
  * With --serve it answers tools/bench/peers, which takes turns: "layer C H W O KERNEL STRIDE
- * GROUPS", "graph FILE" (a graph, from input to output), "run REPEAT" (seconds of one), "peak"
- * (MAC/s). */
+ * GROUPS", "graph FILE" (a graph, from input to output), "threads N" (of the next graphs), "run
+ * REPEAT" (seconds of one, of the thread that asks), "wall REPEAT" (by the wall clock), "peak"
+ * (MAC/s), "peak N" (of N threads at once, by the wall clock). */
 #include "codegen/region.h"
 #include "codegen/specialize.h"
 #include "qgc/context.h"
@@ -50,12 +51,17 @@ static const shape shapes[] = {
     {"matmul 3 * 49x49x16", 49, 0, 49, 16, 0, 1, 3},
 };
 
+static double read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Of this thread alone: the machine may have other things to do. */
 static double seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- peak ---- */
@@ -91,6 +97,26 @@ static double peak_macs(void)
     double start = seconds();
     peak512(COUNT);
     return COUNT * 24 * 64.0 / (seconds() - start);
+}
+
+static void peak_part(void *user, size_t part)
+{
+    (void)part;
+    peak512(*(const int64_t *)user);
+}
+
+/* All threads are awake before the clock starts. */
+static double peak_macs_of(size_t threads)
+{
+    enum { COUNT = 100000 };
+    int64_t count = COUNT, few = 100;
+    qgc_pool *pool = qgc_pool_create(threads);
+    qgc_pool_run(pool, threads, peak_part, &few, true);
+    double start = read_clock(CLOCK_MONOTONIC);
+    qgc_pool_run(pool, threads, peak_part, &count, false);
+    double rate = (double)threads * COUNT * 24 * 64.0 / (read_clock(CLOCK_MONOTONIC) - start);
+    qgc_pool_destroy(pool);
+    return rate;
 }
 
 /* ---- a layer ---- */
@@ -180,10 +206,11 @@ static void measure(qgc_region *region, const shape *s, bool has_peak)
     printf("\n");
 }
 
-/* For one thread. */
-static qgc_result compile(const qgc_func *func, const qgc_level *level, qgc_region **out)
+/* |pool| NULL: for one thread. */
+static qgc_result compile(const qgc_func *func, const qgc_level *level, qgc_pool *pool,
+                          qgc_region **out)
 {
-    return qgc_region_compile(func, &(qgc_region_options){.level = level}, out);
+    return qgc_region_compile(func, &(qgc_region_options){.level = level, .pool = pool}, out);
 }
 
 static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
@@ -193,7 +220,7 @@ static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
     qgc_context *context = qgc_context_create();
     qgc_module *module = qgc_module_parse(context, s->name, (qgc_str){text, strlen(text)}, 1, NULL);
     qgc_region *region = NULL;
-    int failed = !module || compile(module->first, level, &region) != QGC_OK;
+    int failed = !module || compile(module->first, level, NULL, &region) != QGC_OK;
     if (!failed)
         measure(region, s, has_peak);
     qgc_context_flush(context, stderr, QGC_DIAG_TEXT, false);
@@ -209,7 +236,8 @@ typedef struct served {
     qgc_context *context;
     qgc_module *module;
     qgc_region *region;
-    bool is_layer; /* only its kernels count: a layer's neighbours write in the form it reads */
+    qgc_pool *pool; /* of the graphs to come; the one thing that stays from one to the next */
+    bool is_layer;  /* only its kernels count: a layer's neighbours write in the form it reads */
     /* Of a graph: */
     qgc_arena arena;
     qgc_special special;
@@ -231,12 +259,12 @@ static void end_served(served *s)
     if (s->context)
         qgc_context_destroy(s->context);
     qgc_arena_destroy(&s->arena);
-    *s = (served){0};
+    *s = (served){.pool = s->pool};
 }
 
 static bool compile_served(served *s, const qgc_func *func, const qgc_level *level)
 {
-    bool ok = func && compile(func, level, &s->region) == QGC_OK;
+    bool ok = func && compile(func, level, s->pool, &s->region) == QGC_OK;
     qgc_context_flush(s->context, stderr, QGC_DIAG_TEXT, false);
     return ok;
 }
@@ -300,16 +328,16 @@ static bool begin_layer(served *s, const shape *layer, const qgc_level *level)
     return compile_served(s, s->module ? s->module->first : NULL, level);
 }
 
-static double run_served(const served *s, long repeat)
+static double run_served(const served *s, long repeat, clockid_t clock)
 {
-    double start = seconds();
+    double start = read_clock(clock);
     for (long r = 0; r < repeat; r++) {
         if (s->is_layer)
             run_kernels(s->region);
         else
             (void)qgc_region_run_on(s->region, s->in, s->out);
     }
-    return (seconds() - start) / (double)repeat;
+    return (read_clock(clock) - start) / (double)repeat;
 }
 
 static int serve(const qgc_level *level)
@@ -331,14 +359,24 @@ static int serve(const qgc_level *level)
             end_served(&s);
             ok = begin_graph(&s, path, level);
             printf("%s\n", level->name);
+        } else if (sscanf(line, "threads %ld", &repeat) == 1 && repeat > 0) {
+            end_served(&s);
+            qgc_pool_destroy(s.pool);
+            s.pool = qgc_pool_create((size_t)repeat);
+            printf("%zu\n", qgc_pool_threads(s.pool));
         } else if (sscanf(line, "run %ld", &repeat) == 1 && s.region) {
-            printf("%.9g\n", run_served(&s, repeat));
+            printf("%.9g\n", run_served(&s, repeat, CLOCK_THREAD_CPUTIME_ID));
+        } else if (sscanf(line, "wall %ld", &repeat) == 1 && s.region) {
+            printf("%.9g\n", run_served(&s, repeat, CLOCK_MONOTONIC));
+        } else if (sscanf(line, "peak %ld", &repeat) == 1 && repeat > 0) {
+            printf("%.9g\n", peak_macs_of((size_t)repeat));
         } else {
             printf("%.9g\n", peak_macs());
         }
         fflush(stdout);
     }
     end_served(&s);
+    qgc_pool_destroy(s.pool);
     return !ok;
 }
 

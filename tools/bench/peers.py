@@ -3,8 +3,10 @@
 
 Every engine is a process of its own on the same CPU (ONNX Runtime: this one). A round asks each in turn
 for one short measurement of its thread's own time, with the peak loop before and after, so that a
-change of the clock meets all of them. Printed are medians of rates and of the rounds' ratios."""
+change of the clock meets all of them. Printed are medians of rates and of the rounds' ratios. The last
+table, of threads, is by the wall clock: tools/bench/scaling.py."""
 import argparse
+import json
 import os
 import pathlib
 import statistics
@@ -16,6 +18,7 @@ import time
 import numpy
 import onnx
 import onnxruntime
+import scaling
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -309,6 +312,12 @@ class Process:
     def run(self, repeat):
         return float(self.ask(f"run {repeat}"))
 
+    def wall(self, repeat):
+        return float(self.ask(f"wall {repeat}"))
+
+    def rate(self, threads):
+        return float(self.ask(f"peak {threads}"))
+
     def close(self):
         self.process.stdin.close()
         self.process.wait()
@@ -318,14 +327,15 @@ class OnnxRuntime:
     """A layer of stride 1 is a chain of eight, of one and its mirror image in turns where channels
     differ: the call, and the layout's change at the ends, count once."""
 
-    def __init__(self, work):
-        self.work, self.session, self.chain = work, None, 1
+    def __init__(self, work, threads=1):
+        self.work, self.session, self.chain, self.threads = work, None, 1, threads
 
     def open(self, model):
         path = os.path.join(self.work, "layer.onnx")
         model.save(path)
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.add_session_config_entry("session.force_spinning_stop", "1")  # not into others' turns
         options.log_severity_level = 3
         self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.inputs = {"x": model.random_input()}
@@ -348,6 +358,13 @@ class OnnxRuntime:
         for _ in range(repeat):
             self.session.run(None, self.inputs)
         return (time.thread_time() - start) / repeat / self.chain
+
+
+    def wall(self, repeat):
+        start = time.perf_counter()
+        for _ in range(repeat):
+            self.session.run(None, self.inputs)
+        return (time.perf_counter() - start) / repeat
 
 
 # ---- measuring ----
@@ -423,12 +440,55 @@ def graphs(options, peak, work):
         qgc.close()
 
 
+THREADED = ("ResNet-50 224", "MobileNetV2 224", "BERT-base layer 128")
+
+
+def threaded_graphs(options, work):
+    """(name, graph that qgc compiles, engines beside it) for each row, made when its turn comes."""
+    for name, kind, build in GRAPHS:
+        if options.only in name and name.removeprefix("float ") in THREADED:
+            peers = {"ORT 1": OnnxRuntime(work), "ORT N": OnnxRuntime(work, options.threads)}
+            for peer in peers.values():
+                peer.open(build(kind))
+            yield name, lower(os.path.join(work, "layer.onnx"), work, kind), peers
+    for path in options.graph:
+        yield pathlib.Path(path).name.split(".")[0], os.path.abspath(path), {}
+
+
+def threads(options, work):
+    """On as many CPUs as threads; short bursts, at real-time priority where the system lets us."""
+    os.sched_setaffinity(0, range(options.threads))
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    except PermissionError:
+        print("(without real-time priority: others at work are in these times)")
+    tables, serve = {}, (BUILD / "bench-kernels", options.cpu, "--serve")
+    print(f"\n{scaling.title(options.threads)}\n{scaling.line(scaling.HEADER, options.threads)}")
+    for name, graph, peers in threaded_graphs(options, work):
+        one, many, peak = Process(*serve), Process(*serve), Process(*serve)
+        many.ask(f"threads {options.threads}")
+        for qgc in (one, many):
+            qgc.ask("graph " + graph)
+        tables[name] = scaling.measure({"qgc 1": one, "qgc N": many, **peers}, peak, options.threads, options.rounds, pause=0.25)
+        print(scaling.line(scaling.row(name, tables[name]), options.threads), flush=True)
+        for process in (peak, one, many):
+            process.close()
+    if tables:
+        print(scaling.last_line(list(tables.values())))
+    if options.samples:
+        pathlib.Path(options.samples).write_text(json.dumps(tables), encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu", default="native", help="qgc's CPU level")
     parser.add_argument("--onednn-isa", default="AVX512_CORE_VNNI", help="ONEDNN_MAX_CPU_ISA; ALL allows AMX")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--only", default="", help="names with this in them")
+    parser.add_argument("--tables", default="layers,graphs,threads", help="which of these")
+    parser.add_argument("--threads", type=int, default=2, help="of the last table")
+    parser.add_argument("--graph", action="append", default=[], help="a lowered graph for the last table, of qgc alone")
+    parser.add_argument("--samples", help="write what the last table was made from into this file, as JSON")
     parser.add_argument("--keep", help="write the synthetic models into this directory, measure nothing")
     options = parser.parse_args()
     if options.keep:
@@ -436,10 +496,14 @@ def main():
             build(kind).save(os.path.join(options.keep, name.lower().replace(" ", "-").replace("@", "") + ".onnx"))
         return
     with tempfile.TemporaryDirectory() as work:
-        peak = Process(BUILD / "bench-kernels", "native", "--serve")
-        layers(options, peak, work)
-        graphs(options, peak, work)
+        peak, tables = Process(BUILD / "bench-kernels", "native", "--serve"), options.tables.split(",")
+        if "layers" in tables:
+            layers(options, peak, work)
+        if "graphs" in tables:
+            graphs(options, peak, work)
         peak.close()
+        if "threads" in tables:
+            threads(options, work)
 
 
 if __name__ == "__main__":
