@@ -104,7 +104,7 @@ static void mix_three(const uint8_t *from, int64_t f, uint8_t *to, uint8_t flip)
     }
     for (int64_t i = 0; i < 7; i++)
         memcpy(to + i * TWO, &twos[i], sizeof twos[i]);
-    memcpy(to + 7 * TWO, &twos[7], TWO);
+    memcpy(to + (size_t)7 * TWO, &twos[7], TWO);
 }
 
 /* The last pixels overlap the ones before them. */
