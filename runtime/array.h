@@ -12,12 +12,12 @@ struct qgc_array {
     qgc_dtype dtype;
     uint32_t rank;
     int64_t shape[QGC_MAX_RANK]; /* passes qgc_shape_bytes */
-    /* All elements as a read-only tensor's data, or NULL: then |read| delivers them. */
-    const void *view;
-    /* Elements [first, first + num) in row-major order to |dest|, in the machine's byte order. A
-     * compressed file reads on from where it was cheaply, and starts over where |first| lies
-     * before that. Reading the last element also checks what the file says about its end. */
+    /* Elements [first, first + num) in row-major order to |dest|, in the machine's byte order:
+     * whole samples, or all. A compressed file reads on from where it was cheaply, and starts over
+     * where |first| lies before that. Reading the last element also checks what the file says about
+     * its end. NULL: they lie in the file as they are, from |offset| on. */
     qgc_result (*read)(qgc_diag *diag, qgc_array *array, size_t first, size_t num, void *dest);
+    size_t offset;
     void *state; /* the kind's */
 };
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FORGET_BYTES = 1 << 20 };
-
 typedef struct part {
     const char *path;
     size_t num_samples;
@@ -37,8 +35,7 @@ struct qgc_data {
     size_t current;
     size_t next;         /* sample within the current part */
     size_t position;     /* the same within the whole source */
-    size_t read_bytes;   /* since qgc_file_forget */
-    qgc_tensor *buffers; /* one for each array: batches that are no views */
+    qgc_tensor *buffers; /* one for each array: the last batch */
 };
 
 static void close_part(qgc_data *data)
@@ -84,7 +81,7 @@ static qgc_result open_part(qgc_data *data, size_t index)
     if (data->memory)
         file = qgc_file_from_memory(data->parts.data[index].path, data->memory, data->memory_bytes);
     else
-        QGC_TRY(qgc_file_open(data->diag, data->parts.data[index].path, &file));
+        QGC_TRY(qgc_file_open_stream(data->diag, data->parts.data[index].path, &file));
     data->file = (qgc_array_file){.file = file, .pictures = data->pictures};
     data->is_open = true;
     data->current = index;
@@ -371,15 +368,11 @@ static qgc_result copy_elements(qgc_data *data, qgc_array *array, size_t first, 
                                 void *dest)
 {
     const size_t size = qgc_dtype_bytes(array->dtype);
-    data->read_bytes += num * size;
-    if (data->read_bytes > FORGET_BYTES) {
-        qgc_file_forget(&data->file.file);
-        data->read_bytes = 0;
-    }
-    if (!array->view)
+    if (array->read)
         QGC_TRY(array->read(data->diag, array, first, num, dest));
-    else if (num)
-        memcpy(dest, (const uint8_t *)array->view + first * size, num * size);
+    else
+        QGC_TRY(qgc_file_read(data->diag, &data->file.file, array->offset + first * size,
+                              num * size, dest));
     return check_bools(data, array, dest, num);
 }
 
@@ -396,28 +389,11 @@ static bool find_part(qgc_data *data)
     return true;
 }
 
-static qgc_result set_view(qgc_data *data, size_t index, size_t num, qgc_tensor *out)
-{
-    qgc_array *array = &data->file.arrays[index];
-    const size_t count = sample_count(data, index), size = qgc_dtype_bytes(array->dtype);
-    *out = data->arrays[index].tensor;
-    out->shape[0] = (int64_t)num;
-    out->bytes = num * count * size;
-    out->data = (void *)(uintptr_t)((const uint8_t *)array->view + data->next * count * size);
-    data->read_bytes += out->bytes;
-    return check_bools(data, array, out->data, num * count);
-}
-
-/* Room for |num| samples of each array that is not a view of the open part. */
-static qgc_result prepare_buffers(qgc_data *data, size_t num, bool is_one_part,
-                                  qgc_tensor *out_tensors)
+/* Room for |num| samples of each array. */
+static qgc_result prepare_buffers(qgc_data *data, size_t num, qgc_tensor *out_tensors)
 {
     for (size_t i = 0; i < data->num_arrays; i++) {
         qgc_tensor *buffer = &data->buffers[i], *out = &out_tensors[i];
-        if (is_one_part && data->file.arrays[i].view) {
-            QGC_TRY(set_view(data, i, num, out));
-            continue;
-        }
         *out = data->arrays[i].tensor;
         out->shape[0] = (int64_t)num;
         if (!buffer->data || buffer->shape[0] < (int64_t)num) {
@@ -435,8 +411,6 @@ static qgc_result copy_samples(qgc_data *data, size_t done, size_t num, qgc_tens
 {
     for (size_t i = 0; i < data->num_arrays; i++) {
         const size_t count = sample_count(data, i);
-        if (out_tensors[i].data != data->buffers[i].data)
-            continue; /* a view */
         QGC_TRY(copy_elements(data, &data->file.arrays[i], data->next * count, num * count,
                               (uint8_t *)out_tensors[i].data +
                                   done * count * qgc_dtype_bytes(out_tensors[i].dtype)));
@@ -454,13 +428,7 @@ qgc_result qgc_data_next_batch(qgc_data *data, size_t max_samples, qgc_tensor *o
     const size_t num = left < max_samples ? left : max_samples;
     if (!num || !find_part(data))
         return QGC_OK;
-    QGC_TRY(open_part(data, data->current));
-    if (data->read_bytes > FORGET_BYTES) {
-        qgc_file_forget(&data->file.file);
-        data->read_bytes = 0;
-    }
-    bool is_one_part = data->next + num <= data->parts.data[data->current].num_samples;
-    QGC_TRY(prepare_buffers(data, num, is_one_part, out_tensors));
+    QGC_TRY(prepare_buffers(data, num, out_tensors));
     for (size_t done = 0; done < num && find_part(data);) {
         size_t part_left = data->parts.data[data->current].num_samples - data->next;
         size_t some = num - done < part_left ? num - done : part_left;

@@ -7,8 +7,7 @@
  * dimension: the samples. A folder is read in the order of its file names (bytewise; names that
  * begin with a dot are skipped); its files are parts of one source: all have the same arrays, and
  * the samples of one follow those of the other. Memory depends on the batch, not on the number of
- * samples; the two exceptions are Fortran-order arrays in .npz, and .safetensors whose data is not
- * aligned. */
+ * samples; the exception are Fortran-order arrays in .npz. */
 #ifndef QGC_RUNTIME_DATA_H
 #define QGC_RUNTIME_DATA_H
 

@@ -37,7 +37,7 @@ static qgc_result map_descriptor(qgc_diag *diag, const char *path, int descripto
     return QGC_OK;
 }
 
-qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out)
+static qgc_result open_file(qgc_diag *diag, const char *path, bool is_streamed, qgc_file *out)
 {
     *out = (qgc_file){.name = path, .data = (const uint8_t *)""};
     /* O_NONBLOCK: a pipe without a writer must be refused, not waited for. */
@@ -45,8 +45,49 @@ qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out)
     if (descriptor < 0)
         return open_error(diag, path, errno);
     qgc_result result = map_descriptor(diag, path, descriptor, out);
+    if (result == QGC_OK && is_streamed) {
+        out->is_streamed = true;
+        out->descriptor = descriptor;
+        return QGC_OK;
+    }
     close(descriptor);
     return result;
+}
+
+qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out)
+{
+    return open_file(diag, path, false, out);
+}
+
+qgc_result qgc_file_open_stream(qgc_diag *diag, const char *path, qgc_file *out)
+{
+    return open_file(diag, path, true, out);
+}
+
+qgc_result qgc_file_read(qgc_diag *diag, const qgc_file *file, size_t offset, size_t size,
+                         void *dest)
+{
+    uint8_t *to = dest;
+    if (!file->is_streamed) {
+        if (size)
+            memcpy(dest, file->data + offset, size);
+        return QGC_OK;
+    }
+    while (size) {
+        ssize_t got = pread(file->descriptor, to, size, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return open_error(diag, file->name, errno);
+        if (!got)
+            return qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_OPEN,
+                              "%s: expected %zu bytes, found that it was shortened meanwhile",
+                              file->name, file->size);
+        to += got;
+        offset += (size_t)got;
+        size -= (size_t)got;
+    }
+    return QGC_OK;
 }
 
 qgc_file qgc_file_from_memory(const char *name, const void *data, size_t size)
@@ -58,13 +99,9 @@ void qgc_file_close(qgc_file *file)
 {
     if (file->is_mapped)
         munmap((void *)(uintptr_t)file->data, file->size);
+    if (file->is_streamed)
+        close(file->descriptor);
     *file = (qgc_file){.name = file->name, .data = (const uint8_t *)""};
-}
-
-void qgc_file_forget(const qgc_file *file)
-{
-    if (file->is_mapped)
-        madvise((void *)(uintptr_t)file->data, file->size, MADV_DONTNEED);
 }
 
 /* Bytes of the UTF-8 sequence that |text| begins with; 0 where it begins with none. */

@@ -11,17 +11,23 @@ typedef struct qgc_file {
     const uint8_t *data;
     size_t size;
     bool is_mapped; /* data is an mmap that qgc_file_close undoes */
+    bool is_streamed;
+    int descriptor; /* where it is streamed */
 } qgc_file;
 
 /* Maps the regular file |path|. |path| must outlive |out|. Reports QGC_D_FILE_OPEN. As with any
  * mapped file, another process that truncates it meanwhile makes reads fault. */
 qgc_result qgc_file_open(qgc_diag *diag, const char *path, qgc_file *out);
+/* The same for a file of which most is read once, from front to back: it stays open for
+ * qgc_file_read, which leaves no pages in memory as looking at |data| does. */
+qgc_result qgc_file_open_stream(qgc_diag *diag, const char *path, qgc_file *out);
+/* Bytes [offset, offset + size), which lie inside of the file, to |dest|; of any file. Reports
+ * QGC_D_FILE_OPEN, also where the file was shortened meanwhile. */
+qgc_result qgc_file_read(qgc_diag *diag, const qgc_file *file, size_t offset, size_t size,
+                         void *dest);
 /* |data| as a file of that name; borrowed. */
 qgc_file qgc_file_from_memory(const char *name, const void *data, size_t size);
 void qgc_file_close(qgc_file *file);
-/* Gives the pages read so far back to the system; they come back when touched. What keeps a pass
- * over a large file from filling the memory of the process. */
-void qgc_file_forget(const qgc_file *file);
 
 /* Text that came out of a file, fit for a message: quoted, control characters and what is not UTF-8
  * as \xHH, cut after 80 bytes. */

@@ -20,6 +20,7 @@ enum {
     MAGIC_BYTES = 4,
     DIMENSION_BYTES = 4,
     DEFLATE_RATIO = 1032,
+    CHUNK_BYTES = 1 << 16,
 };
 
 static int find_type(uint8_t code)
@@ -79,12 +80,12 @@ static qgc_result size_error(qgc_diag *diag, const char *name, const qgc_array *
                       qgc_shape_text(diag->arena, array->rank, array->shape), found);
 }
 
-static qgc_result read_plain(qgc_diag *diag, qgc_array *array, size_t first, size_t num, void *dest)
+/* |state|: the file. */
+static qgc_result read_swapped(qgc_diag *diag, qgc_array *array, size_t first, size_t num,
+                               void *dest)
 {
-    (void)diag;
     const size_t size = qgc_dtype_bytes(array->dtype);
-    if (num)
-        memcpy(dest, (const uint8_t *)array->state + first * size, num * size);
+    QGC_TRY(qgc_file_read(diag, array->state, array->offset + first * size, num * size, dest));
     qgc_swap_bytes(dest, size, num);
     return QGC_OK;
 }
@@ -107,10 +108,10 @@ qgc_result qgc_idx_open_arrays(qgc_diag *diag, qgc_array_file *file)
     if (in->size - header != bytes)
         return size_error(diag, in->name, array, bytes,
                           qgc_arena_printf(diag->arena, "%zu", in->size - header));
-    array->read = read_plain;
-    array->state = (void *)(uintptr_t)(in->data + header);
-    if (qgc_dtype_bytes(array->dtype) == 1)
-        array->view = array->state;
+    array->offset = header;
+    array->state = &file->file;
+    if (qgc_dtype_bytes(array->dtype) > 1)
+        array->read = read_swapped;
     file->num_arrays = 1;
     return QGC_OK;
 }
@@ -122,6 +123,7 @@ typedef struct gzip_state {
     size_t taken;            /* bytes of the file given to |stream| */
     size_t header_bytes;     /* of the inflated data */
     size_t data_bytes, next; /* element that |stream| stands at */
+    uint8_t *chunk;          /* of the file, for |stream| */
 } gzip_state;
 
 static qgc_result gzip_error(qgc_diag *diag, const gzip_state *state, const char *what)
@@ -150,14 +152,17 @@ static qgc_result start(qgc_diag *diag, gzip_state *state)
     return QGC_OK;
 }
 
-static void refill(gzip_state *state)
+static qgc_result refill(qgc_diag *diag, gzip_state *state)
 {
-    const size_t left = state->file->size - state->taken;
-    if (state->stream.avail_in || !left)
-        return;
-    state->stream.next_in = (Bytef *)(uintptr_t)(state->file->data + state->taken);
-    state->stream.avail_in = left < UINT_MAX ? (uInt)left : UINT_MAX;
-    state->taken += state->stream.avail_in;
+    size_t size = state->file->size - state->taken;
+    if (state->stream.avail_in || !size)
+        return QGC_OK;
+    size = size < CHUNK_BYTES ? size : CHUNK_BYTES;
+    QGC_TRY(qgc_file_read(diag, state->file, state->taken, size, state->chunk));
+    state->stream.next_in = state->chunk;
+    state->stream.avail_in = (uInt)size;
+    state->taken += size;
+    return QGC_OK;
 }
 
 /* Up to |size| bytes; fewer only at the end of the file's last member. */
@@ -169,13 +174,13 @@ static qgc_result inflate_some(qgc_diag *diag, gzip_state *state, uint8_t *dest,
     *out_size = 0;
     while (done < size) {
         size_t part = size - done < UINT_MAX ? size - done : UINT_MAX;
-        refill(state);
+        QGC_TRY(refill(diag, state));
         stream->next_out = dest + done;
         stream->avail_out = (uInt)part;
         int code = inflate(stream, Z_NO_FLUSH);
         done += part - stream->avail_out;
         if (code == Z_STREAM_END) {
-            refill(state);
+            QGC_TRY(refill(diag, state));
             if (!stream->avail_in)
                 break;
             code = inflateReset(stream);
@@ -237,6 +242,7 @@ qgc_result qgc_idx_gzip_open_arrays(qgc_diag *diag, qgc_array_file *file)
     gzip_state *state = QGC_NEW(&file->arena, gzip_state);
     qgc_array *array = file->arrays = QGC_NEW(&file->arena, qgc_array);
     state->file = &file->file;
+    state->chunk = qgc_arena_alloc(&file->arena, CHUNK_BYTES);
     file->state = state;
     file->close = close_gzip;
     QGC_TRY(start(diag, state));

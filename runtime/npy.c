@@ -290,32 +290,98 @@ qgc_result qgc_npy_parse(qgc_diag *diag, const qgc_file *file, qgc_tensor *out)
 
 typedef struct npy_state {
     qgc_npy_header header;
-    const uint8_t *stored;
+    const qgc_file *file;
+    uint8_t *block; /* of Fortran's order: some samples, in ours */
+    size_t block_first, block_samples, most_samples;
 } npy_state;
+
+static size_t count_inner(const qgc_npy_header *header)
+{
+    size_t inner = 1;
+    for (uint32_t i = 1; i < header->rank; i++)
+        inner *= (size_t)header->shape[i];
+    return inner;
+}
+
+/* A column of the file has one element of every sample: as many of them as the block has are read
+ * at once. */
+static qgc_result read_block(qgc_diag *diag, npy_state *s, size_t sample, uint8_t *column)
+{
+    const size_t size = qgc_dtype_bytes(s->header.dtype), inner = count_inner(&s->header);
+    const size_t left = (size_t)s->header.shape[0] - sample;
+    s->block_samples = 0;
+    const size_t num = left < s->most_samples ? left : s->most_samples;
+    for (size_t i = 0; i < inner; i++) {
+        const size_t at = fortran_index(&s->header, sample * inner + i);
+        QGC_TRY(
+            qgc_file_read(diag, s->file, s->header.header_bytes + at * size, num * size, column));
+        for (size_t k = 0; k < num; k++)
+            memcpy(s->block + (k * inner + i) * size, column + k * size, size);
+    }
+    s->block_first = sample;
+    s->block_samples = num;
+    return QGC_OK;
+}
+
+static qgc_result read_fortran(qgc_diag *diag, npy_state *s, size_t first, size_t num,
+                               uint8_t *dest)
+{
+    const size_t bytes = qgc_dtype_bytes(s->header.dtype) * count_inner(&s->header);
+    uint8_t *column = s->block + s->most_samples * bytes;
+    for (size_t i = 0; i < num; i++, dest += bytes) {
+        const size_t sample = first + i;
+        if (sample < s->block_first || sample - s->block_first >= s->block_samples)
+            QGC_TRY(read_block(diag, s, sample, column));
+        memcpy(dest, s->block + (sample - s->block_first) * bytes, bytes);
+    }
+    return QGC_OK;
+}
 
 static qgc_result read_elements(qgc_diag *diag, qgc_array *array, size_t first, size_t num,
                                 void *dest)
 {
-    (void)diag;
-    const npy_state *state = array->state;
-    qgc_npy_convert(&state->header, state->stored, first, num, dest);
+    npy_state *s = array->state;
+    const size_t size = qgc_dtype_bytes(array->dtype), inner = count_inner(&s->header);
+    if (!num)
+        return QGC_OK;
+    if (s->block)
+        QGC_TRY(read_fortran(diag, s, first / inner, num / inner, dest));
+    else
+        QGC_TRY(
+            qgc_file_read(diag, s->file, s->header.header_bytes + first * size, num * size, dest));
+    if (s->header.is_big_endian)
+        qgc_swap_bytes(dest, size, num);
     return QGC_OK;
+}
+
+/* Room for the block and a column of it: at least one sample. */
+static void create_block(npy_state *s, qgc_arena *arena)
+{
+    enum { BLOCK_BYTES = 1 << 18 };
+    const size_t size = qgc_dtype_bytes(s->header.dtype);
+    const size_t bytes = size * count_inner(&s->header), all = (size_t)s->header.shape[0];
+    s->most_samples = bytes < BLOCK_BYTES ? BLOCK_BYTES / bytes : 1;
+    if (s->most_samples > all)
+        s->most_samples = all;
+    s->block = qgc_arena_alloc(arena, s->most_samples * (bytes + size));
 }
 
 qgc_result qgc_npy_open_arrays(qgc_diag *diag, qgc_array_file *file)
 {
     npy_state *state = QGC_NEW(&file->arena, npy_state);
+    const qgc_npy_header *header = &state->header;
     QGC_TRY(parse_file(diag, &file->file, &state->header));
-    state->stored = file->file.data + state->header.header_bytes;
+    state->file = &file->file;
     file->arrays = QGC_NEW(&file->arena, qgc_array);
     file->num_arrays = 1;
-    *file->arrays = qgc_npy_array((qgc_str){"", 0}, &state->header);
+    *file->arrays = qgc_npy_array((qgc_str){"", 0}, header);
     file->arrays->state = state;
-    file->arrays->read = read_elements;
-    size_t size = qgc_dtype_bytes(state->header.dtype);
-    if (!state->header.is_fortran && (!state->header.is_big_endian || size == 1) &&
-        (uintptr_t)state->stored % size == 0)
-        file->arrays->view = state->stored;
+    file->arrays->offset = header->header_bytes;
+    bool is_fortran = header->is_fortran && header->rank > 1 && header->data_bytes;
+    if (is_fortran)
+        create_block(state, &file->arena);
+    if (is_fortran || header->is_big_endian)
+        file->arrays->read = read_elements;
     return QGC_OK;
 }
 

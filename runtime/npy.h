@@ -44,7 +44,7 @@ void qgc_npy_convert(const qgc_npy_header *header, const uint8_t *stored, size_t
 /* Reverses the bytes of each of |num| elements of |size| bytes. */
 void qgc_swap_bytes(void *data, size_t size, size_t num);
 
-/* The one array of the file, without a name. A view where no conversion is needed. */
+/* The one array of the file, without a name. */
 qgc_result qgc_npy_open_arrays(qgc_diag *diag, qgc_array_file *file);
 /* |name| and the header's type; the rest is the caller's. */
 qgc_array qgc_npy_array(qgc_str name, const qgc_npy_header *header);

@@ -2,7 +2,9 @@
 
 #include "runtime/npy.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 enum { DEFLATE_RATIO = 1032 };
@@ -213,11 +215,30 @@ static qgc_result open_entry(qgc_diag *diag, qgc_array_file *file, qgc_interner 
     return QGC_OK;
 }
 
+static zip_source_t *open_source(const qgc_file *file, zip_error_t *error)
+{
+    if (!file->is_streamed)
+        return zip_source_buffer_create(file->data, file->size, 0, error);
+    int descriptor = dup(file->descriptor);
+    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    zip_source_t *source =
+        stream ? zip_source_filep_create(stream, 0, (zip_int64_t)file->size, error) : NULL;
+    if (!stream)
+        zip_error_set(error, ZIP_ER_OPEN, errno);
+    if (source)
+        return source; /* it closes the stream. NOLINT(clang-analyzer-unix.Stream) */
+    if (stream)
+        fclose(stream);
+    else if (descriptor >= 0)
+        close(descriptor);
+    return NULL;
+}
+
 static zip_t *open_zip(qgc_diag *diag, const qgc_file *file)
 {
     zip_error_t error;
     zip_error_init(&error);
-    zip_source_t *source = zip_source_buffer_create(file->data, file->size, 0, &error);
+    zip_source_t *source = open_source(file, &error);
     zip_t *archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
     if (!archive) {
         qgc_report(diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,

@@ -23,7 +23,8 @@ typedef struct reader {
     qgc_safetensors *out;
     const uint8_t *data; /* behind the header */
     size_t data_bytes;
-    qgc_str name; /* of the tensor at hand */
+    qgc_str name;     /* of the tensor at hand */
+    bool is_streamed; /* the data is not looked at: qgc_file_read delivers it */
 } reader;
 
 static qgc_result defect(reader *r, const char *format, ...) QGC_PRINTF(2, 3);
@@ -132,7 +133,7 @@ static void make_view(reader *r, qgc_safetensors_entry *entry, size_t begin)
     entry->offset = (size_t)(data - r->out->file.data);
     /* Views are read-only by contract; qgc_tensor has one pointer type for both. */
     entry->tensor.data = (void *)(uintptr_t)data;
-    if ((uintptr_t)data % qgc_dtype_bytes(entry->tensor.dtype) == 0)
+    if (r->is_streamed || (uintptr_t)data % qgc_dtype_bytes(entry->tensor.dtype) == 0)
         return;
     entry->tensor.data = qgc_arena_alloc(&r->out->arena, entry->tensor.bytes);
     memcpy(entry->tensor.data, data, entry->tensor.bytes);
@@ -151,7 +152,7 @@ static qgc_result read_entry(reader *r, const json_t *value, qgc_safetensors_ent
         return defect(r, "expected the keys \"dtype\", \"shape\", \"data_offsets\", found %zu keys",
                       json_object_size(value));
     make_view(r, entry, begin);
-    if (entry->tensor.dtype == QGC_DTYPE_BOOL &&
+    if (!r->is_streamed && entry->tensor.dtype == QGC_DTYPE_BOOL &&
         !qgc_bools_valid(entry->tensor.data, entry->tensor.bytes))
         return defect(r, "expected bytes 0 and 1 in a BOOL tensor, found others");
     entry->name = qgc_intern(&r->out->names, r->name);
@@ -269,16 +270,21 @@ static qgc_result read_header(reader *r)
     return parse_header(r, (qgc_str){(const char *)file->data + LENGTH_BYTES, (size_t)length});
 }
 
-qgc_result qgc_safetensors_take(qgc_diag *diag, qgc_file file, qgc_safetensors *out)
+static qgc_result take(qgc_diag *diag, qgc_file file, bool is_streamed, qgc_safetensors *out)
 {
     *out = (qgc_safetensors){.file = file};
     out->names.arena = &out->arena;
     out->by_name.arena = &out->arena;
-    reader r = {.diag = diag, .out = out};
+    reader r = {.diag = diag, .out = out, .is_streamed = is_streamed};
     if (read_header(&r) == QGC_OK)
         return QGC_OK;
     qgc_safetensors_close(out);
     return QGC_FAILED;
+}
+
+qgc_result qgc_safetensors_take(qgc_diag *diag, qgc_file file, qgc_safetensors *out)
+{
+    return take(diag, file, false, out);
 }
 
 qgc_result qgc_safetensors_open(qgc_diag *diag, const char *path, qgc_safetensors *out)
@@ -312,7 +318,7 @@ qgc_result qgc_safetensors_open_arrays(qgc_diag *diag, qgc_array_file *file)
     qgc_safetensors *state = QGC_NEW(&file->arena, qgc_safetensors);
     const qgc_file borrowed =
         qgc_file_from_memory(file->file.name, file->file.data, file->file.size);
-    QGC_TRY(qgc_safetensors_take(diag, borrowed, state));
+    QGC_TRY(take(diag, borrowed, true, state));
     file->state = state;
     file->close = close_arrays;
     file->num_arrays = state->num_entries;
@@ -323,7 +329,7 @@ qgc_result qgc_safetensors_open_arrays(qgc_diag *diag, qgc_array_file *file)
         *to = (qgc_array){.name = qgc_name_str(entry->name), .dtype = entry->tensor.dtype};
         to->rank = entry->tensor.rank;
         memcpy(to->shape, entry->tensor.shape, sizeof to->shape);
-        to->view = entry->tensor.data;
+        to->offset = entry->offset;
     }
     return QGC_OK;
 }

@@ -43,7 +43,7 @@ const qgc_safetensors_entry *qgc_safetensors_find(const qgc_safetensors *file, q
 /* Whether the bytes look like a safetensors file: for telling kinds apart, not a validation. */
 bool qgc_safetensors_detect(const qgc_file *file);
 
-/* All tensors as views, by offset. */
+/* All tensors, by offset. Values of BOOL are checked as they are read. */
 qgc_result qgc_safetensors_open_arrays(qgc_diag *diag, qgc_array_file *file);
 
 /* Writes |path| whole or not at all. The header lists the names in the given order; the data lies
