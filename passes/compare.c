@@ -152,7 +152,7 @@ static void compare_tensors(comparison *c, pair *p, qgc_row *row, const qgc_tens
         data.b = read_values(c, b, &row->key_b, &row->key_a);
         if (computed && same_shape(computed, a))
             data.computed = read_values(c, computed, &p->b->computed_key, &row->key_b);
-        qgc_row_add(row, &data, &c->arena);
+        qgc_row_add(row, &data, c->samples, c->num, &c->arena);
         if (p->ranks)
             qgc_ranks_add(p->ranks, &data, c->samples, c->num, c->batch_labels);
     }
@@ -448,7 +448,7 @@ static void finish(comparison *c)
     const qgc_row **from = QGC_NEW_ARRAY(&c->arena, const qgc_row *, c->rows.size);
     for (size_t i = 0; i < c->rows.size; i++) {
         const qgc_row *row = c->rows.data[i];
-        if (!row->count && !row->broken && !row->shape_differs)
+        if (!row->count && !row->broken.num && !row->shape_differs)
             continue; /* the second graph does not show it */
         from[r->num_rows] = row;
         finish_row(c, row, &r->rows[r->num_rows++]);

@@ -18,7 +18,7 @@ typedef struct adviser {
 
 static double quality_of(const qgc_compare_row *row)
 {
-    if (row->broken)
+    if (row->broken.num)
         return -INFINITY;
     return fmin(row->sqnr, row->channel_sqnr);
 }

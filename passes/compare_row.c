@@ -1,5 +1,7 @@
 #include "passes/compare_row.h"
 
+#include "runtime/interp_mismatch.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +105,8 @@ static void add_element(qgc_row *row, const grid *g, sums *s, const qgc_row_data
     float a = data->a[i], b = data->b[i];
     row->differing += !is_same(a, b);
     if (!isfinite(a) || !isfinite(b)) {
-        row->broken += !is_same(a, b);
+        if (qgc_is_mismatch((double)b, (double)a))
+            qgc_mismatch_add(&row->broken, (double)b, (double)a, 0, i);
         return;
     }
     double x = (double)a, y = (double)b, error = y - x, size = fabs(error);
@@ -151,8 +154,21 @@ void qgc_row_init(qgc_row *row, qgc_arena *arena)
     qgc_stats_init(&row->stats_b, QGC_OBSERVER_HISTOGRAM, arena);
 }
 
-void qgc_row_add(qgc_row *row, const qgc_row_data *data, qgc_arena *arena)
+/* The first broken element, found at a place of this batch. A constant has no samples. */
+static void place_broken(qgc_row *row, const qgc_row_data *data, size_t samples, size_t num)
 {
+    qgc_mismatch *found = &row->broken;
+    if (!data->rank || (size_t)data->shape[0] != num)
+        return;
+    size_t each = data->num / num;
+    found->sample = samples + found->element / each;
+    found->element %= each;
+}
+
+void qgc_row_add(qgc_row *row, const qgc_row_data *data, size_t samples, size_t num,
+                 qgc_arena *arena)
+{
+    bool was_broken = row->broken.num > 0;
     layout l = read_layout(row, data);
     if (!row->signal) {
         row->channels = l.channels;
@@ -165,6 +181,8 @@ void qgc_row_add(qgc_row *row, const qgc_row_data *data, qgc_arena *arena)
         for (size_t c = 0; c < l.channels; c++)
             add_block(row, data, all, c < row->channels ? c : 0, (o * l.channels + c) * l.inner,
                       l.inner);
+    if (row->broken.num && !was_broken)
+        place_broken(row, data, samples, num);
     qgc_stats_update(&row->stats_a, data->a, data->num);
     qgc_stats_update(&row->stats_b, data->b, data->num);
 }

@@ -17,7 +17,8 @@ typedef struct qgc_row {
     double *signal, *error; /* [channels] */
     double squares_b, product, abs_error, max_abs, max_rel, max_steps;
     double clipped, rounded, inherited; /* sums of squares */
-    uint64_t count, differing, broken, num_clipped;
+    uint64_t count, differing, num_clipped;
+    qgc_mismatch broken;
     qgc_stats stats_a, stats_b;
 } qgc_row;
 
@@ -30,8 +31,10 @@ typedef struct qgc_row_data {
 } qgc_row_data;
 
 void qgc_row_init(qgc_row *row, qgc_arena *arena);
-/* Memory that stays is of |arena|: allocated at the first call. */
-void qgc_row_add(qgc_row *row, const qgc_row_data *data, qgc_arena *arena);
+/* |samples|: how many were seen before the batch, which has |num|. Memory that stays is of |arena|:
+ * allocated at the first call. */
+void qgc_row_add(qgc_row *row, const qgc_row_data *data, size_t samples, size_t num,
+                 qgc_arena *arena);
 /* The row's numbers, but no loss, cause and remedy. */
 void qgc_row_finish(const qgc_row *row, qgc_arena *arena, qgc_compare_row *out);
 

@@ -1,5 +1,7 @@
 #include "passes/compare_samples.h"
 
+#include "runtime/interp_mismatch.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,12 @@ static double badness(const qgc_compare_sample *s, qgc_compare_metric metric)
     return s->max_abs;
 }
 
+/* A NaN is the lowest score. */
+static bool is_higher(float score, float than)
+{
+    return score > than || (isnan(than) && !isnan(score));
+}
+
 /* A value that is not finite in one graph only makes the sample the worst of all. */
 static qgc_compare_sample measure(const float *a, const float *b, size_t num)
 {
@@ -36,20 +44,20 @@ static qgc_compare_sample measure(const float *a, const float *b, size_t num)
     double signal = 0, error = 0, squares = 0, product = 0;
     for (size_t i = 0; i < num; i++) {
         double x = (double)a[i], y = (double)b[i];
-        bool same = x == y || (isnan(x) && isnan(y));
-        double difference = same ? 0 : isfinite(x) && isfinite(y) ? fabs(y - x) : INFINITY;
+        bool is_finite = isfinite(x) && isfinite(y);
+        double difference = is_finite ? fabs(y - x) : qgc_is_mismatch(y, x) ? INFINITY : 0;
         s.max_abs = fmax(s.max_abs, difference);
         error += difference * difference;
         signal += isfinite(x) ? x * x : 0;
         squares += isfinite(y) ? y * y : 0;
-        product += isfinite(x) && isfinite(y) ? x * y : 0;
-        s.top_a = a[i] > a[s.top_a] ? i : s.top_a;
-        s.top_b = b[i] > b[s.top_b] ? i : s.top_b;
+        product += is_finite ? x * y : 0;
+        s.top_a = is_higher(a[i], a[s.top_a]) ? i : s.top_a;
+        s.top_b = is_higher(b[i], b[s.top_b]) ? i : s.top_b;
     }
     double norm = sqrt(signal) * sqrt(squares);
     s.mse = num ? error / (double)num : 0;
     s.sqnr = error == 0 ? INFINITY : signal == 0 ? -INFINITY : 10 * log10(signal / error);
-    s.cosine = norm > 0 ? fmin(product / norm, 1) : error == 0 ? 1 : 0;
+    s.cosine = isinf(error) ? -1 : norm > 0 ? fmin(product / norm, 1) : error == 0 ? 1 : 0;
     return s;
 }
 

@@ -3,8 +3,10 @@
 #include "passes/batches.h"
 #include "passes/compare_row.h"
 #include "passes/sens_trial.h"
+#include "runtime/interp_mismatch.h"
 #include "runtime/ref/ref.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ typedef struct sums {
     double own_noise;
     double signal, error, squares, product;
     size_t elements, agree, top1;
+    qgc_mismatch broken;
 } sums;
 
 typedef struct sensitivity {
@@ -34,10 +37,19 @@ typedef struct sensitivity {
 
 /* ---- judging ---- */
 
-static void add_errors(sums *s, const qgc_tensor *a, const qgc_tensor *b)
+static bool has_samples(const qgc_tensor *t, size_t num)
 {
-    for (size_t i = 0; i < qgc_tensor_count(a); i++) {
+    return t->rank && (size_t)t->shape[0] == num && qgc_tensor_count(t);
+}
+
+/* Samples from |first| on, |num| of them. */
+static void add_errors(sums *s, const qgc_tensor *a, const qgc_tensor *b, size_t first, size_t num)
+{
+    size_t count = qgc_tensor_count(a), each = has_samples(a, num) ? count / num : count;
+    for (size_t i = 0; i < count; i++) {
         double x = qgc_get_f64(a, i), y = qgc_get_f64(b, i);
+        if (qgc_is_mismatch(y, x))
+            qgc_mismatch_add(&s->broken, y, x, first + i / each, i % each);
         if (!isfinite(x) || !isfinite(y))
             continue;
         s->signal += x * x;
@@ -64,11 +76,6 @@ static size_t greatest(const qgc_tensor *t, size_t first, size_t num)
     return best;
 }
 
-static bool has_samples(const qgc_tensor *t, size_t num)
-{
-    return t->rank && (size_t)t->shape[0] == num && qgc_tensor_count(t);
-}
-
 /* |labels|: NULL, or one for each of |num| samples. */
 static size_t count_right(const qgc_tensor *scores, const int64_t *labels, size_t num)
 {
@@ -82,7 +89,7 @@ static void judge(sensitivity *s, sums *sum, const qgc_tensor *a, const qgc_tens
                   const int64_t *labels)
 {
     for (uint32_t i = 0; i < s->func->num_results; i++)
-        add_errors(sum, &a[i], &b[i]);
+        add_errors(sum, &a[i], &b[i], s->report->samples, num);
     if (!s->func->num_results || !has_samples(&a[0], num))
         return;
     size_t each = qgc_tensor_count(&a[0]) / num;
@@ -215,8 +222,14 @@ static void finish_row(const sums *s, qgc_sens_row *out)
                           .sqnr = qgc_ratio_db(s->signal, s->error),
                           .mse = s->elements ? s->error / (double)s->elements : 0,
                           .cosine = norm > 0 ? fmin(s->product / norm, 1) : s->error == 0,
+                          .broken = s->broken,
                           .agree = s->agree,
                           .top1 = s->top1};
+    if (!s->broken.num)
+        return;
+    out->sqnr = -INFINITY;
+    out->mse = INFINITY;
+    out->cosine = -1;
 }
 
 /* Greater is worse. */
@@ -247,6 +260,15 @@ static int by_position(const void *a, const void *b)
     return x->candidate->position < y->candidate->position ? -1 : 1;
 }
 
+static void warn_broken(const sensitivity *s, const qgc_sens_row *row)
+{
+    if (row->broken.num)
+        qgc_report(&s->context->diag, QGC_NO_LOC, QGC_D_BROKEN_ALONE,
+                   "%s: quantized alone, it makes %" PRIu64
+                   " results NaN or infinite that are not so in floats, the first in sample %zu",
+                   row->name, row->broken.num, row->broken.sample);
+}
+
 static void finish(sensitivity *s)
 {
     qgc_sens_report *r = s->report;
@@ -257,6 +279,7 @@ static void finish(sensitivity *s)
         qgc_sens_row row;
         size_t at = r->num_rows++;
         finish_row(&s->list.data[i], &row);
+        warn_broken(s, &row);
         for (; at && is_worse(&row, &r->rows[at - 1], s->options->metric); at--)
             r->rows[at] = r->rows[at - 1];
         r->rows[at] = row;

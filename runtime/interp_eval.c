@@ -4,6 +4,7 @@
 #include "runtime/data.h"
 #include "runtime/interp.h"
 #include "runtime/interp_feed.h"
+#include "runtime/interp_mismatch.h"
 #include "runtime/ref/ref.h"
 
 #include <math.h>
@@ -54,6 +55,14 @@ static size_t highest(const qgc_tensor *t, size_t first, size_t classes)
     return best;
 }
 
+static bool has_nan(const qgc_tensor *t, size_t first, size_t num)
+{
+    for (size_t i = first; i < first + num; i++)
+        if (isnan(qgc_get_f64(t, i)))
+            return true;
+    return false;
+}
+
 static qgc_result judge_labels(evaluator *e, const qgc_tensor *scores, size_t num, size_t classes)
 {
     qgc_tensor labels;
@@ -71,19 +80,30 @@ static qgc_result judge_labels(evaluator *e, const qgc_tensor *scores, size_t nu
         size_t rank = rank_of(scores, i * classes, classes, (size_t)label);
         e->report.top1 += rank < 1;
         e->report.top5 += rank < 5;
+        e->report.nan_samples += has_nan(scores, i * classes, classes);
     }
     return QGC_OK;
+}
+
+/* The sums are of what is finite in both. */
+static void judge_error(evaluator *e, double ours, double theirs, size_t sample, size_t element)
+{
+    double error = ours - theirs;
+    if (qgc_is_mismatch(ours, theirs))
+        qgc_mismatch_add(&e->report.broken, ours, theirs, sample, element);
+    if (!isfinite(ours) || !isfinite(theirs))
+        return;
+    e->squares += error * error;
+    e->peak = fmax(e->peak, fabs(theirs));
+    e->report.max_abs = fmax(e->report.max_abs, fabs(error));
 }
 
 static void judge_errors(evaluator *e, const qgc_tensor *ours, const qgc_tensor *theirs, size_t num,
                          size_t classes)
 {
-    for (size_t i = 0; i < num * classes; i++) {
-        double want = qgc_get_f64(theirs, i), error = qgc_get_f64(ours, i) - want;
-        e->squares += error * error;
-        e->peak = fmax(e->peak, fabs(want));
-        e->report.max_abs = fmax(e->report.max_abs, fabs(error));
-    }
+    for (size_t i = 0; i < num * classes; i++)
+        judge_error(e, qgc_get_f64(ours, i), qgc_get_f64(theirs, i),
+                    e->report.samples + i / classes, i % classes);
     for (size_t i = 0; i < num; i++)
         e->report.agree +=
             highest(ours, i * classes, classes) == highest(theirs, i * classes, classes);
@@ -196,11 +216,41 @@ static qgc_result open_labels(evaluator *e)
     return qgc_data_seek(e->labels, qgc_feed_begin(e->feed));
 }
 
+static void finish_errors(evaluator *e)
+{
+    qgc_eval_report *r = &e->report;
+    r->mse = e->elements ? e->squares / (double)e->elements : 0;
+    r->psnr = r->mse > 0 ? 10 * log10(e->peak * e->peak / r->mse) : INFINITY;
+    if (!r->broken.num)
+        return;
+    r->mse = r->max_abs = INFINITY;
+    r->psnr = -INFINITY;
+}
+
+static void name_result(evaluator *e)
+{
+    qgc_text text = {.arena = &e->arena};
+    qgc_func_name_print(&text, e->func->name);
+    qgc_text_putc(&text, '.');
+    qgc_value_name_print(&text, qgc_node_operand(e->func->last, 0)->name);
+    e->report.result = qgc_context_name(e->module->context, text.data)->data;
+}
+
+static void warn_nan(const evaluator *e)
+{
+    if (e->report.nan_samples)
+        qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_NAN_SCORES,
+                   "%s: %zu of %zu samples have a NaN among their scores, which counts as the "
+                   "lowest",
+                   e->report.result, e->report.nan_samples, e->report.samples);
+}
+
 static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
 {
     QGC_TRY(find_func(e->module, e->options->func, &e->func));
     if (e->options->reference)
         QGC_TRY(find_func(e->options->reference, e->options->func, &e->reference));
+    name_result(e);
     QGC_TRY(qgc_feed_open(e->func, samples, &e->feed));
     QGC_TRY(open_labels(e));
     qgc_form form = e->module->form;
@@ -215,11 +265,10 @@ static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
     e->report.quantized_macs = macs.quantized / batch;
     e->report.has_labels = e->labels != NULL;
     e->report.has_reference = e->reference != NULL;
-    e->report.mse = e->elements ? e->squares / (double)e->elements : 0;
-    e->report.psnr = e->report.mse > 0 ? 10 * log10(e->peak * e->peak / e->report.mse) : INFINITY;
+    finish_errors(e);
+    warn_nan(e);
     return QGC_OK;
 }
-
 qgc_result qgc_module_eval(qgc_module *module, const qgc_samples *samples,
                            const qgc_eval_options *options, qgc_eval_report *out)
 {

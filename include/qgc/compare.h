@@ -4,6 +4,7 @@
 
 #include "qgc/data.h"
 #include "qgc/engine.h"
+#include "qgc/mismatch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,7 +61,8 @@ typedef struct qgc_compare_row {
                            gives */
     uint64_t count;     /* elements compared */
     uint64_t differing; /* of them with other bits, after reading integers */
-    uint64_t broken;    /* not finite in one of the graphs only, in no sum below */
+    qgc_mismatch broken; /* not finite in one of the graphs only, in no sum below; |ours| is the
+                            second one's */
     double min_a, max_a, min_b, max_b; /* NaN where no finite value was seen */
     double energy;                     /* mean square of the first graph's */
     double mse, l1, max_abs, max_rel;  /* l1: mean |error|; max_rel: of |error| / |a|, a not 0 */

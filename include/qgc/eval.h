@@ -4,6 +4,7 @@
 
 #include "qgc/data.h"
 #include "qgc/engine.h"
+#include "qgc/mismatch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,8 +30,14 @@ typedef struct qgc_eval_report {
                           equal scores the earlier counts as higher, and a NaN as lowest */
     bool has_reference;
     size_t agree;        /* samples with the same highest score in both graphs */
-    double mse, max_abs; /* of all elements, as f32, against the reference's */
-    double psnr;         /* dB: 10 log10(max |reference|^2 / mse); infinity where they are equal */
+    qgc_mismatch broken; /* elements that are NaN or infinite in one graph only */
+    /* Of all elements, as f32, against the reference's; infinite where one is broken. */
+    double mse, max_abs;
+    /* dB: 10 log10(max |reference|^2 / mse), of the finite ones; infinity where they are equal,
+     * -infinity where one is broken. */
+    double psnr;
+    size_t nan_samples; /* with labels: samples with a NaN among their scores */
+    const char *result; /* what is judged, "@main.%y"; lives as long as the context */
 } qgc_eval_report;
 
 /* The default batch is 1. Memory does not grow with the number of samples. */

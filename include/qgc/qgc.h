@@ -14,6 +14,7 @@
 #include "qgc/engine.h"
 #include "qgc/eval.h"
 #include "qgc/explain.h"
+#include "qgc/mismatch.h"
 #include "qgc/module.h"
 #include "qgc/onnx.h"
 #include "qgc/pass.h"

@@ -4,6 +4,7 @@
 
 #include "qgc/data.h"
 #include "qgc/engine.h"
+#include "qgc/mismatch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,9 +38,11 @@ typedef struct qgc_sens_options {
 typedef struct qgc_sens_row {
     const char *name; /* "@main.%c" */
     bool is_weight;
-    const char *op;    /* what computes it, or uses the weight */
-    const char *dtype; /* that it was quantized to */
-    double sqnr, mse, cosine;
+    const char *op;           /* what computes it, or uses the weight */
+    const char *dtype;        /* that it was quantized to */
+    double sqnr, mse, cosine; /* -infinity, infinity, -1 where an element is broken */
+    qgc_mismatch broken;      /* elements that are NaN or infinite in one run only; of all results,
+                                 |element| counts within its own */
     size_t agree; /* samples whose greatest element of the first result stays where it is */
     size_t top1;  /* with labels: samples that are right */
 } qgc_sens_row;

@@ -113,11 +113,22 @@ static bool exceeds(const qgc_compare_report *r, const double *values)
     for (size_t i = 0; i < r->num_rows; i++)
         for (int k = 0; k < NUM_LIMITS; k++) {
             const qgc_compare_row *row = &r->rows[i];
-            bool is_wrong = row->is_output && (row->broken || row->shape_differs);
+            bool is_wrong = row->is_output && (row->broken.num || row->shape_differs);
             if (values[k] < INFINITY && (is_wrong || limits[k].measure(row) > values[k]))
                 return true;
         }
     return false;
+}
+
+/* No limit is asked: there is no error that a NaN against a number could be. */
+static bool report_broken(invocation *call, const qgc_compare_report *r)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->num_rows; i++)
+        if (r->rows[i].is_output)
+            any |=
+                qgc_mismatch_report(call->context, r->rows[i].name, &r->rows[i].broken) != QGC_OK;
+    return any;
 }
 
 /* ---- output ---- */
@@ -183,7 +194,7 @@ int run_compare(invocation *call)
         return fail(call);
     const char *by = get_option(call, "--by");
     comparison c = {&report, call->files[0], call->files[1], options.start_db, by ? by : "sqnr"};
-    bool is_exceeded = exceeds(&report, values);
+    bool is_exceeded = exceeds(&report, values) | report_broken(call, &report);
     compare_write_text(stdout, &c);
     qgc_result result = write_files(call, &c);
     qgc_compare_report_free(&report);

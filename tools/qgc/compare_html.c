@@ -14,11 +14,16 @@ static html_tone tone_of(double db)
 
 /* ---- what is read first ---- */
 
+static double output_db(const qgc_compare_row *row)
+{
+    return row->broken.num ? -INFINITY : row->sqnr;
+}
+
 static const qgc_compare_row *worst_output(const qgc_compare_report *r)
 {
     const qgc_compare_row *worst = NULL;
     for (size_t i = 0; i < r->num_rows; i++)
-        if (r->rows[i].is_output && (!worst || r->rows[i].sqnr < worst->sqnr))
+        if (r->rows[i].is_output && (!worst || output_db(&r->rows[i]) < output_db(worst)))
             worst = &r->rows[i];
     return worst;
 }
@@ -26,7 +31,7 @@ static const qgc_compare_row *worst_output(const qgc_compare_report *r)
 static void put_db_tile(html *page, const char *label, double db)
 {
     if (isinf(db))
-        html_tile(page, db > 0 ? HTML_GOOD : HTML_BAD, label, db > 0 ? "no error" : "no signal");
+        html_tile(page, db > 0 ? HTML_GOOD : HTML_BAD, label, db > 0 ? "no error" : "none");
     else
         html_tile(page, tone_of(db), label, "%.1f dB", db);
 }
@@ -43,7 +48,7 @@ static void put_tiles(html *page, const comparison *c)
     html_tile(page, HTML_PLAIN, "values in both", "%zu", r->num_rows);
     html_tile(page, num_losing ? HTML_BAD : HTML_GOOD, "values that lose much", "%zu", num_losing);
     if (output)
-        put_db_tile(page, "worst output", output->sqnr);
+        put_db_tile(page, "worst output", output_db(output));
     html_tiles_end(page);
 }
 

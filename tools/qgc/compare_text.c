@@ -41,8 +41,8 @@ static void put_row(FILE *out, const qgc_compare_row *row, int width)
     put_db(out, compare_part_db(row, row->rounded), row->has_parts);
     put_db(out, compare_part_db(row, row->inherited), row->has_parts);
     put_db(out, row->loss == 0 ? (double)NAN : row->loss, row->loss > 0);
-    fprintf(out, "%s%s%s\n", row->broken ? "  not finite" : "", row->stays_float ? "  float" : "",
-            row->is_output ? "  output" : "");
+    fprintf(out, "%s%s%s\n", row->broken.num ? "  not finite" : "",
+            row->stays_float ? "  float" : "", row->is_output ? "  output" : "");
 }
 
 static void put_table(FILE *out, const qgc_compare_report *r)
@@ -160,7 +160,6 @@ typedef struct column {
     }
 COLUMN(count)
 COLUMN(differing)
-COLUMN(broken)
 COLUMN(min_a)
 COLUMN(max_a)
 COLUMN(min_b)
@@ -177,6 +176,10 @@ COLUMN(channel_sqnr)
 COLUMN(worst_channel_sqnr)
 COLUMN(worst_channel)
 COLUMN(loss)
+static double get_broken(const qgc_compare_row *row)
+{
+    return (double)row->broken.num;
+}
 PART(step, has_step)
 PART(zero_point, has_step)
 PART(max_steps, has_step)

@@ -55,7 +55,9 @@ static int check_limits(invocation *call, const qgc_eval_report *r)
         qgc_context_usage_error(call->context, "--min-top1 needs --labels, --min-psnr --against");
         return -1;
     }
-    return (has_top1 && percent(r->top1, r->samples) < top1) || (has_psnr && r->psnr < psnr);
+    bool is_broken = qgc_mismatch_report(call->context, r->result, &r->broken) != QGC_OK;
+    return is_broken || (has_top1 && percent(r->top1, r->samples) < top1) ||
+           (has_psnr && r->psnr < psnr);
 }
 
 static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *reference,

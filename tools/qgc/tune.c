@@ -1,6 +1,7 @@
 /* qgc tune: more precision for the values at the top of a ranking, until a goal holds. */
 #include "sens.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ typedef struct score {
     size_t raised;
     size_t right, samples; /* top-1 by labels, or samples that the float graph classifies alike */
     double sqnr;
+    uint64_t broken; /* elements of results, NaN or infinite in one graph only */
 } score;
 
 typedef struct tuner {
@@ -124,9 +126,14 @@ static qgc_result score_of(tuner *t, const qgc_compare_report *r, score *out)
     out->right = r->has_labels ? r->outputs[0].top1_b : r->outputs[0].agree;
     t->floats_right = r->has_labels ? r->outputs[0].top1_a : r->samples;
     out->sqnr = INFINITY;
-    for (size_t i = 0; i < r->num_rows; i++)
-        if (r->rows[i].is_output)
-            out->sqnr = fmin(out->sqnr, r->rows[i].broken ? -INFINITY : r->rows[i].sqnr);
+    out->broken = 0;
+    for (size_t i = 0; i < r->num_rows; i++) {
+        const qgc_compare_row *row = &r->rows[i];
+        if (!row->is_output)
+            continue;
+        out->sqnr = fmin(out->sqnr, row->broken.num ? -INFINITY : row->sqnr);
+        out->broken += row->broken.num;
+    }
     return QGC_OK;
 }
 
@@ -139,7 +146,7 @@ static double drop_of(const tuner *t, const score *s)
 
 static bool reaches_goal(const tuner *t, const score *s)
 {
-    return drop_of(t, s) <= t->max_drop && s->sqnr >= t->min_sqnr;
+    return !s->broken && drop_of(t, s) <= t->max_drop && s->sqnr >= t->min_sqnr;
 }
 
 /* Whether |a| is the better one to be left with. */
@@ -159,9 +166,12 @@ static void say(const tuner *t, const char *what, const score *s)
 {
     if (has_option(t->call, "--quiet"))
         return;
-    fprintf(stderr, "%s: %zu of %zu values as %s, %s %zu of %zu (drop %.2f %%), SQNR %.2f dB\n",
-            what, s->raised, t->num_names, t->to, t->labels ? "right" : "same top-1", s->right,
+    fprintf(stderr, "%s: %zu of %zu values as %s, %s %zu of %zu (drop %.2f %%), SQNR %.2f dB", what,
+            s->raised, t->num_names, t->to, t->labels ? "right" : "same top-1", s->right,
             s->samples, drop_of(t, s), s->sqnr);
+    if (s->broken)
+        fprintf(stderr, ", %" PRIu64 " results NaN or infinite in one graph only", s->broken);
+    fputc('\n', stderr);
 }
 
 /* Quantizes with the first |raised| values raised and measures. */
