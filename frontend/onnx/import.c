@@ -232,7 +232,7 @@ static qgc_result check_input(onnx_import *im, const qgc_onnx_value *input)
     if (!problem)
         return QGC_OK;
     im->num_refused++;
-    return qgc_report(&im->context->diag, im->model->loc, QGC_D_ONNX_REFUSED, "input %s is %s",
+    return qgc_report(&im->context->diag, input->loc, QGC_D_ONNX_REFUSED, "input %s is %s",
                       qgc_quoted(im->arena, qgc_name_str(input->name)), problem);
 }
 
@@ -303,7 +303,7 @@ static void create_func(onnx_import *im, const qgc_onnx_graph *graph)
         qgc_name name = params[i]->name;
         bool fits = check_input(im, params[i]) == QGC_OK;
         const qgc_type *type = import_type(im, name, &params[i]->type, true);
-        qgc_func_set_param(im->func, i, name, type, im->model->loc);
+        qgc_func_set_param(im->func, i, name, type, params[i]->loc);
         *qgc_map_at(&im->values, name) = fits ? &im->func->params[i] : &im->poison;
     }
 }

@@ -31,6 +31,7 @@ typedef struct qgc_onnx_type {
 typedef struct qgc_onnx_value {
     qgc_name name;
     qgc_onnx_type type;
+    qgc_loc loc; /* of an input of the model: its line in the listing that diagnostics show */
 } qgc_onnx_value;
 
 typedef struct qgc_onnx_tensor {
@@ -91,7 +92,7 @@ typedef struct qgc_onnx_opset {
 
 typedef struct qgc_onnx_model {
     const char *name; /* the file, for messages */
-    qgc_loc loc;      /* the listing's first line */
+    qgc_loc loc;      /* the listing's line about the graph */
     uint32_t num_opsets;
     qgc_onnx_opset *opsets;
     qgc_onnx_graph graph;

@@ -145,13 +145,72 @@ static qgc_result check_graph(scope *s, const qgc_onnx_graph *graph, qgc_loc loc
 
 /* ---- the model ---- */
 
+static void list_dims(qgc_onnx_reader *reader, const qgc_onnx_type *type)
+{
+    for (uint32_t i = 0; i < type->rank; i++) {
+        const qgc_onnx_dim *dim = &type->dims[i];
+        qgc_text_puts(&reader->listing, i ? "," : "[");
+        if (dim->kind == QGC_ONNX_NUMBER)
+            qgc_text_printf(&reader->listing, "%lld", (long long)dim->number);
+        else if (dim->kind == QGC_ONNX_ANY)
+            qgc_text_putc(&reader->listing, '?');
+        else
+            qgc_text_puts(&reader->listing, qgc_quoted(reader->arena, dim->name));
+    }
+    qgc_text_puts(&reader->listing, type->rank ? "]" : "[]");
+}
+
+static qgc_loc end_line(qgc_onnx_reader *reader, size_t begin)
+{
+    size_t end = reader->listing.size;
+    qgc_text_putc(&reader->listing, '\n');
+    return (qgc_loc){(uint32_t)reader->context->sources.list.size + 1, (uint32_t)begin,
+                     (uint32_t)(end - begin)};
+}
+
+/* `input "x" f32[N,3]`: what a caret points at. */
+static void list_input(qgc_onnx_reader *reader, qgc_onnx_value *input)
+{
+    const qgc_onnx_type *type = &input->type;
+    size_t begin = reader->listing.size;
+    qgc_text_printf(&reader->listing, "input %s%s%s",
+                    qgc_quoted(reader->arena, qgc_name_str(input->name)),
+                    type->has_dtype ? " " : "", type->has_dtype ? qgc_dtype_name(type->dtype) : "");
+    if (type->has_shape)
+        list_dims(reader, type);
+    input->loc = end_line(reader, begin);
+}
+
+static void list_values(qgc_onnx_reader *reader, uint32_t num, const qgc_onnx_value *values)
+{
+    enum { MOST = 8 };
+    for (uint32_t i = 0; i < num && i < MOST; i++)
+        qgc_text_printf(&reader->listing, "%s%s", i ? ", " : "",
+                        qgc_quoted(reader->arena, qgc_name_str(values[i].name)));
+    qgc_text_puts(&reader->listing, num > MOST ? ", ..." : "");
+}
+
+/* Behind the nodes: the graph itself, and a line for each input. */
+static void list_graph(qgc_onnx_reader *reader, qgc_onnx_model *out)
+{
+    const qgc_onnx_graph *graph = &out->graph;
+    size_t begin = reader->listing.size;
+    qgc_text_puts(&reader->listing, "graph (");
+    list_values(reader, graph->num_inputs, graph->inputs);
+    qgc_text_puts(&reader->listing, ") -> ");
+    list_values(reader, graph->num_outputs, graph->outputs);
+    out->loc = end_line(reader, begin);
+    for (uint32_t i = 0; i < graph->num_inputs; i++)
+        list_input(reader, &graph->inputs[i]);
+}
+
 static qgc_result add_listing(qgc_onnx_reader *reader, qgc_onnx_model *out)
 {
+    list_graph(reader, out);
     uint32_t source =
         qgc_source_add(&reader->context->sources, reader->file, qgc_text_str(&reader->listing), 1);
     if (!source)
         return qgc_onnx_malformed(reader, "its list of nodes is larger than 4 GiB");
-    out->loc = (qgc_loc){source, 0, 0};
     return QGC_OK;
 }
 
