@@ -310,8 +310,9 @@ static void describe_step(bench *b, const qgc_step *step, qgc_bench_step *out)
         out->why = qgc_arena_strdup(b->arena, qgc_str_from(step->why));
     out->bytes = step->cost.bytes;
     out->macs = step->cost.macs;
-    out->is_integer = step->node && step->node->num_operands &&
-                      qgc_dtype_get_kind(step->node->operands[0].value->type->dtype) != QGC_FLOAT;
+    const qgc_value *x =
+        step->node && step->node->num_operands ? step->node->operands[0].value : NULL;
+    out->is_integer = x && qgc_dtype_get_kind(x->type->dtype) != QGC_FLOAT;
 }
 
 static void describe(bench *b, rounds *r)

@@ -150,6 +150,9 @@ qgc_lists qgc_new_lists(qgc_planner *p, const qgc_product *m, size_t channels, s
     if (m->addend)
         constants[QGC_CONV_ADDEND_MULTIPLIERS] = lists.addend_multipliers =
             qgc_planner_constant(p, channels, sizeof(float));
+    if (m->x_zero_point)
+        constants[QGC_CONV_WEIGHT_SUMS] = lists.weight_sums =
+            qgc_planner_constant(p, channels, sizeof(int32_t));
     return lists;
 }
 
@@ -186,6 +189,8 @@ void qgc_fill_lists(const qgc_product *m, qgc_lists *lists, const qgc_block *b,
         bound_channel(m, lists, channel, (int32_t)start, sums[i].magnitude);
     }
     lists->start += width;
+    for (uint32_t i = 0; lists->weight_sums && i < width; i++)
+        *lists->weight_sums++ = sums[i].sum;
     qgc_fill_block(&m->multipliers, b->first, b->end, b->vectors, b->lanes, lists->multipliers);
     lists->multipliers += width;
     if (lists->bias) {

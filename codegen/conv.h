@@ -62,9 +62,10 @@ static inline void qgc_add_weight(qgc_channel_sum *s, int8_t w)
 typedef struct qgc_lists {
     int32_t *start;
     float *multipliers, *bias, *addend_multipliers;
-    double max_sum;   /* as of qgc_make_epilogue */
-    double max_acc;   /* the largest sum of products, with the start, by magnitude */
-    bool is_positive; /* all multipliers are, and far from overflow */
+    int32_t *weight_sums; /* or NULL */
+    double max_sum;       /* as of qgc_make_epilogue */
+    double max_acc;       /* the largest sum of products, with the start, by magnitude */
+    bool is_positive;     /* all multipliers are, and far from overflow */
     size_t channels, num_starts;
     qgc_planner *p;
     const void **constants;

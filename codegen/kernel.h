@@ -102,6 +102,8 @@ typedef struct qgc_conv_kernel {
     uint32_t tile_vectors; /* per pixel: a block of channels has tile_vectors * lanes */
     uint32_t tile_pixels;  /* most pixels of a register tile */
     bool by_block; /* there is more to read of weights than of pixels: threads share the weights */
+    bool zero_point_is_input; /* the second one, i32: its product with the weights' sum is taken
+                                 from each start. The epilogue is raw. */
 } qgc_conv_kernel;
 
 static inline int64_t qgc_conv_tiles(const qgc_conv_kernel *k)
@@ -167,6 +169,7 @@ enum {
     QGC_CONV_MULTIPLIERS,
     QGC_CONV_BIAS,
     QGC_CONV_ADDEND_MULTIPLIERS,
+    QGC_CONV_WEIGHT_SUMS, /* i32; NULL: the zero point is known */
     QGC_CONV_NUM_CONSTANTS
 };
 
@@ -387,7 +390,8 @@ typedef enum qgc_rows_fold {
 typedef enum qgc_rows_prepare {
     QGC_ROWS_AS_IS,
     QGC_ROWS_ABSOLUTE,
-    QGC_ROWS_SQUARED
+    QGC_ROWS_SQUARED,
+    QGC_ROWS_EXPONENTIAL
 } qgc_rows_prepare;
 typedef enum qgc_rows_finish {
     QGC_ROWS_NO_MORE,
@@ -412,6 +416,16 @@ typedef struct qgc_rows_kernel {
     bool has_scale, has_bias, by_channel;
     int64_t row_channels, groups;
 } qgc_rows_kernel;
+
+/* choose_qparams: scale (f32) and zero point (i32) from the finite range of |num| f32 elements. */
+typedef struct qgc_qparams_kernel {
+    qgc_kernel base; /* units: 1 */
+    int64_t num;
+    bool is_symmetric;
+    int32_t lo, hi; /* of the type or the spec */
+    int32_t middle; /* symmetric: the zero point */
+    float eps;
+} qgc_qparams_kernel;
 
 /* Elementwise functions of f32, one after the other in registers; all values have one shape. */
 enum {

@@ -273,14 +273,16 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
     k->run_steps = (c->w.run_bytes + 3) / 4;
     k->epilogue.has_addend = addend != NULL;
+    k->zero_point_is_input = c->m->x_zero_point != NULL;
     choose_tile(c);
     choose_units(c, in);
     pack(c);
 
-    qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, addend ? 2 : 1, 1);
+    qgc_buffer *second = c->m->x_zero_point ? qgc_planner_plain(p, c->m->x_zero_point) : addend;
+    qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, second ? 2 : 1, 1);
     step->inputs[0] = in;
-    if (addend)
-        step->inputs[1] = addend;
+    if (second)
+        step->inputs[1] = second;
     step->outputs[0] = out;
     const char *groups =
         k->groups > 1 ? qgc_arena_printf(arena, "groups = %lld, ", (long long)k->groups) : "";
@@ -292,17 +294,25 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
         (long long)k->num_runs, (long long)k->run_steps * 4, k->base.tile, parts,
         addend           ? ", add"
         : c->m->epilogue ? ""
+        : second         ? ", raw, zero point"
                          : ", raw");
     qgc_planner_take(p, c->m->node);
     if (c->m->epilogue)
         qgc_planner_take(p, c->m->epilogue);
 }
 
+/* A zero point that is computed changes the starts of raw sums. */
+static const char *check_zero_point(const qgc_product *m)
+{
+    return m->x_zero_point && m->epilogue ? "a zero point is an operand" : NULL;
+}
+
 /* ---- linear, matmul ---- */
 
 static const char *plan_rows(qgc_planner *p, const qgc_node *node)
 {
-    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
+    qgc_product m = {
+        .node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL, .takes_zero_point = true};
     const char *why = qgc_match_x(&m);
     if (!why)
         why = qgc_match_weights(&m);
@@ -316,6 +326,8 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
     c.w.out_c = w->shape[transposed];
     c.w.in_c = c.w.run_bytes = w->shape[!transposed];
     why = qgc_match_epilogue(&m, c.w.out_c, node->results[0].type->rank - 1);
+    if (!why)
+        why = check_zero_point(&m);
     if (why)
         return why;
     int64_t num_x;
@@ -432,12 +444,17 @@ void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
 
 static const char *plan_window(qgc_planner *p, const qgc_node *node)
 {
-    qgc_product m = {.node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL};
+    qgc_product m = {
+        .node = node, .is_raw = qgc_map_get(&p->raw, node) != NULL, .takes_zero_point = true};
     const char *why = qgc_match_conv(&m);
+    if (!why)
+        why = check_zero_point(&m);
     if (why)
         return why;
     int64_t shape[4];
     qgc_window win = qgc_read_window(node);
+    if (m.x_zero_point && !qgc_border_is_empty(&win.border))
+        return "a zero point is an operand"; /* it would fill the border */
     qgc_nchw_shape(qgc_product_result(&m)->type, shape);
     qgc_conv_buffers b = qgc_make_buffers(p, &m, &win);
     qgc_add_conv(p, &m, &win, &b, shape + 2);

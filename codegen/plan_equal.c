@@ -43,7 +43,7 @@ static bool is_same_conv(const qgc_conv_kernel *a, const qgc_conv_kernel *b)
                    a->num_runs == b->num_runs && a->run_steps == b->run_steps &&
                    a->num_parts == b->num_parts && is_same_epilogue(&a->epilogue, &b->epilogue) &&
                    a->tile_vectors == b->tile_vectors && a->tile_pixels == b->tile_pixels &&
-                   a->by_block == b->by_block;
+                   a->by_block == b->by_block && a->zero_point_is_input == b->zero_point_is_input;
     for (uint32_t i = 0; is_same && i < a->num_parts; i++)
         is_same = is_same_part(&a->parts[i], &b->parts[i]);
     return is_same && memcmp(a->run_offsets, b->run_offsets,

@@ -50,7 +50,8 @@ const char *qgc_match_weights(qgc_product *m)
         return "w is not constant";
     if (!qgc_is_8bit(m->weights->dtype))
         return "w has 16 bits";
-    if (node->operands[X_ZERO_POINT].value || node->operands[W_ZERO_POINT].value)
+    m->x_zero_point = node->operands[X_ZERO_POINT].value;
+    if ((m->x_zero_point && !m->takes_zero_point) || node->operands[W_ZERO_POINT].value)
         return "a zero point is an operand";
     m->weight_shift = m->weights->dtype == QGC_DTYPE_U8 ? 128 : 0;
     if (qgc_node_int(node, "w_zero_point") != m->weight_shift)

@@ -19,12 +19,14 @@ static inline float qgc_channel_value(const qgc_channel_values *values, int64_t 
 typedef struct qgc_product {
     bool takes_16_bits;              /* of the requantize's result; then of its only term */
     bool is_raw;                     /* the node's requantize is left alone */
+    bool takes_zero_point;           /* of x, computed: an operand */
     const qgc_node *node, *epilogue; /* epilogue NULL: the sum itself is the result */
     uint32_t term;                   /* of the epilogue: the node's sum */
     const qgc_value *x;
     const qgc_tensor *weights;
-    int32_t weight_shift;        /* subtracted to make weights signed: 128 for u8 */
-    int32_t x_stored_zero_point; /* of the unsigned form */
+    int32_t weight_shift;          /* subtracted to make weights signed: 128 for u8 */
+    int32_t x_stored_zero_point;   /* of the unsigned form; the whole one is this + */
+    const qgc_value *x_zero_point; /* i32, or NULL */
     const qgc_tensor *bias;
     const qgc_value *addend; /* the epilogue's other term, or NULL; 8-bit, in the result's shape */
     int32_t addend_zero_point; /* of the unsigned form */

@@ -112,8 +112,8 @@ enum { MAX_KNOWN = 1024 }; /* elements */
 static bool is_known_type(const qgc_type *type)
 {
     int64_t num;
-    return qgc_dtype_get_kind(type->dtype) != QGC_FLOAT && type->is_static &&
-           qgc_type_num_elements(type, &num) && num <= MAX_KNOWN;
+    bool is_plain = qgc_dtype_get_kind(type->dtype) != QGC_FLOAT || type->dtype == QGC_DTYPE_F32;
+    return is_plain && type->is_static && qgc_type_num_elements(type, &num) && num <= MAX_KNOWN;
 }
 
 static bool comes_from_shapes(const specializer *s, const qgc_node *node)

@@ -15,8 +15,9 @@ typedef struct conv {
     const qgc_conv_kernel *k;
     LLVMValueRef in, out, addend; /* at the group */
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers;
-    LLVMValueRef begin, end; /* tiles */
-    LLVMValueRef row_tile;   /* where units are rows: the row's first tile, counted from begin */
+    LLVMValueRef weight_sums, zero_point; /* NULL, or of all lanes */
+    LLVMValueRef begin, end;              /* tiles */
+    LLVMValueRef row_tile; /* where units are rows: the row's first tile, counted from begin */
     uint32_t lanes;
 } conv;
 
@@ -158,6 +159,19 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
                   qgc_emit_at_const(e, w_run, step_bytes * s), t->acc);
 }
 
+/* What the zero point takes from the starts of vector |v|. */
+static LLVMValueRef less_zero_point(conv *c, const block *b, uint32_t v, LLVMValueRef start)
+{
+    qgc_emitter *e = c->e;
+    if (!c->zero_point)
+        return start;
+    LLVMValueRef at = qgc_emit_at_const(e, qgc_emit_at(e, c->weight_sums, b->constants),
+                                        (int64_t)v * c->lanes * 4);
+    LLVMValueRef sums = qgc_emit_load(e, e->vi32, at, 4);
+    LLVMValueRef more = LLVMBuildMul(e->builder, sums, c->zero_point, "");
+    return LLVMBuildSub(e->builder, start, more, "");
+}
+
 static void emit_start(conv *c, const block *b, tile *t)
 {
     qgc_emitter *e = c->e;
@@ -165,7 +179,7 @@ static void emit_start(conv *c, const block *b, tile *t)
         qgc_emit_at_const(e, qgc_emit_at(e, c->start, b->constants), b->part->start);
     for (uint32_t v = 0; v < b->vectors; v++) {
         LLVMValueRef at = qgc_emit_at_const(e, start, (int64_t)v * c->lanes * 4);
-        LLVMValueRef first = qgc_emit_load(e, e->vi32, at, 4);
+        LLVMValueRef first = less_zero_point(c, b, v, qgc_emit_load(e, e->vi32, at, 4));
         for (uint32_t p = 0; p < t->pixels; p++)
             t->acc[p * b->vectors + v] = first;
     }
@@ -441,6 +455,7 @@ static void emit_groups(conv *c)
     g.multipliers = qgc_emit_at(e, c->multipliers, list_bytes);
     g.bias = qgc_emit_at(e, c->bias, list_bytes);
     g.addend_multipliers = qgc_emit_at(e, c->addend_multipliers, list_bytes);
+    g.weight_sums = c->zero_point ? qgc_emit_at(e, c->weight_sums, list_bytes) : NULL;
     emit_blocks(&g);
     qgc_loop_end(e, &loop);
 }
@@ -463,6 +478,11 @@ void qgc_emit_conv(qgc_emitter *e, const qgc_kernel *kernel)
               .begin = args.begin,
               .end = args.end,
               .lanes = e->level->lanes};
+    if (k->zero_point_is_input) {
+        LLVMValueRef at = qgc_emit_argument(e, args.in, 1);
+        c.weight_sums = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHT_SUMS);
+        c.zero_point = qgc_emit_splat(e, qgc_emit_load(e, e->i32, at, 4), c.lanes);
+    }
     emit_groups(&c);
     LLVMBuildRetVoid(e->builder);
 }

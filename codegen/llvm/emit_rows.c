@@ -306,10 +306,16 @@ static LLVMValueRef squared(rows *r, LLVMValueRef x, const numbers *n)
     return LLVMBuildFMul(r->e->builder, x, x, "");
 }
 
+static LLVMValueRef raised(rows *r, LLVMValueRef x, const numbers *n)
+{
+    (void)n;
+    return qgc_emit_exp(r->e, x);
+}
+
 static void emit_fold(rows *r)
 {
     qgc_emitter *e = r->e;
-    static row_fn *const prepare[] = {NULL, absolute, squared};
+    static row_fn *const prepare[] = {NULL, absolute, squared, raised};
     LLVMValueRef y = fold_row(r, r->k->fold, r->in, prepare[r->k->prepare], NULL);
     LLVMValueRef first = qgc_emit_i32(e, 0);
     if (r->k->finish == QGC_ROWS_AVERAGE)

@@ -5,10 +5,10 @@ usage: random_rows.py WORK_FILE FAMILY SEED COUNT"""
 import random
 import sys
 
-from random_graphs import Graph, choice, compare, randint, zero_point
+from random_graphs import RANGE, Graph, choice, compare, randint, zero_point
 
 SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1e-40", "3.4e38", "-3.4e38", "88.7", "-104.5"]
-REDUCTIONS = ["sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum"]
+REDUCTIONS = ["sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"]
 
 
 def numbers(shape, special):
@@ -97,7 +97,50 @@ def reduce_integers():
     return g
 
 
-FAMILIES = {"rows": [softmax, norm, reduce, reduce_integers]}
+def qparams():
+    g = Graph()
+    shape, dtype = shape_of(randint(1, 4)), choice(["u8", "i8", "u16", "i16", "i32"])
+    lo, hi = RANGE[dtype]
+    bounds = f"[{lo // 2},{hi // 3 + 1}]" if random.random() < 0.3 else ""
+    spec = f"{dtype}.{choice(['sym', 'affine'])}{bounds}"
+    x = source(g, shape)
+    if random.random() < 0.2:  # all of one sign, or nothing finite
+        x = g.add(f"{choice(['abs', 'log'])} {x}", "f32", shape)
+    scale, zero = f"%s{g.count}", f"%z{g.count}"
+    g.lines.append(f"  {scale}, {zero} = choose_qparams {x} {{spec = {spec}}} : f32[], i32[]")
+    g.result(scale, "f32", [])
+    g.result(zero, "i32", [])
+    return g
+
+
+def dynamic():
+    """Products whose zero point is computed: raw sums of the fast kernels."""
+    g = Graph()
+    x, w, o, c = choice(["u8", "i8"]), choice(["i8", "u8"]), choice([1, 7, 16, 33, 70]), choice([1, 3, 4, 17, 64, 200])
+    rows, groups = choice([1, 2, 5, 13]), choice([1, 1, 2])
+    zero = g.add(f"const {zero_point(x)}", "i32", [])
+    zero = g.add(f"identity {zero}", "i32", [])
+    bias = g.const("i32", [o * groups]) if random.random() < 0.4 else "_"
+    attrs = f"w_zero_point = {128 if w == 'u8' else 0}"
+    if random.random() < 0.5:
+        c = min(c, 17)
+        kernel, size = [randint(1, 3), randint(1, 3)], [randint(3, 7), randint(3, 26)]
+        shape = [rows % 3 + 1, o * groups, *[s - k + 1 for s, k in zip(size, kernel)]]
+        op, x_shape, w_shape = "int_conv2d", [shape[0], c * groups, *size], [o * groups, c, *kernel]
+        attrs += f", groups = {groups}"
+    else:
+        bias = g.const("i32", [o]) if bias != "_" else "_"
+        op, w_shape = choice([("int_linear", [o, c]), ("int_matmul", [c, o])])
+        x_shape, shape = [rows, c], [rows, o]
+    y = g.add(f"{op} {g.const(x, x_shape)}, {g.const(w, w_shape)}, {bias}, {zero} {{{attrs}}}", "i32", shape)
+    if random.random() < 0.3:
+        g.result(y, "i32", shape)
+    scale = g.add("const 0.01", "f32", [])
+    g.result(g.add(f"dequantize {y}, {scale}", "f32", shape), "f32", shape)
+    return g
+
+
+FAMILIES = {"rows": [softmax, norm, reduce, reduce_integers], "dynamic": [qparams, dynamic]}
 
 
 def main():
