@@ -110,7 +110,7 @@ static LLVMValueRef narrow(fused *f, LLVMValueRef x)
         return LLVMBuildZExt(e->builder, x, type, "");
     if (o->flip)
         x = LLVMBuildAdd(e->builder, x, qgc_emit_like_i32(e, x, 128), "");
-    return LLVMBuildTrunc(e->builder, x, type, "");
+    return LLVMTypeOf(x) == type ? x : LLVMBuildTrunc(e->builder, x, type, "");
 }
 
 static void store(fused *f, LLVMValueRef x, LLVMValueRef position, int64_t num)

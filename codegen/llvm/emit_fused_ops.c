@@ -12,6 +12,24 @@ static vector compare(qgc_emitter *e, LLVMRealPredicate predicate, vector a, vec
     return LLVMBuildFCmp(e->builder, predicate, a, b, "");
 }
 
+static bool is_float(vector x)
+{
+    return LLVMGetTypeKind(LLVMGetElementType(LLVMTypeOf(x))) == LLVMFloatTypeKind;
+}
+
+/* Of floats the first opcode, of integers the second, modulo 2^bits. */
+static vector arithmetic(qgc_emitter *e, LLVMOpcode floats, LLVMOpcode ints, vector a, vector b)
+{
+    return LLVMBuildBinOp(e->builder, is_float(a) ? floats : ints, a, b, "");
+}
+
+/* Integers are widened to signed ones. */
+static vector relate(qgc_emitter *e, LLVMRealPredicate floats, LLVMIntPredicate ints, vector a,
+                     vector b)
+{
+    return is_float(a) ? compare(e, floats, a, b) : LLVMBuildICmp(e->builder, ints, a, b, "");
+}
+
 static vector choose(qgc_emitter *e, vector condition, vector a, vector b)
 {
     return LLVMBuildSelect(e->builder, condition, a, b, "");
@@ -32,10 +50,11 @@ static vector is_below(qgc_emitter *e, vector x, float bound)
     }
 
 // clang-format off
-FUSED(add, LLVMBuildFAdd(e->builder, a, b, ""))
-FUSED(sub, LLVMBuildFSub(e->builder, a, b, ""))
-FUSED(mul, LLVMBuildFMul(e->builder, a, b, ""))
+FUSED(add, arithmetic(e, LLVMFAdd, LLVMAdd, a, b))
+FUSED(sub, arithmetic(e, LLVMFSub, LLVMSub, a, b))
+FUSED(mul, arithmetic(e, LLVMFMul, LLVMMul, a, b))
 FUSED(div, LLVMBuildFDiv(e->builder, a, b, ""))
+FUSED(pow, qgc_emit_pow(e, a, b))
 FUSED(prelu, choose(e, is_below(e, a, 0), LLVMBuildFMul(e->builder, b, a, ""), a))
 FUSED(neg, LLVMBuildFNeg(e->builder, a, ""))
 FUSED(abs, qgc_emit_abs(e, a))
@@ -59,12 +78,12 @@ FUSED(mish, qgc_emit_mish(e, a))
 FUSED(gelu, s->word ? qgc_emit_gelu_tanh(e, a) : qgc_emit_gelu(e, a))
 FUSED(leaky_relu, choose(e, is_below(e, a, 0), LLVMBuildFMul(e->builder, constant(e, a, s->p), a, ""), a))
 FUSED(elu, choose(e, is_below(e, a, 0), LLVMBuildFMul(e->builder, constant(e, a, s->p), qgc_emit_expm1(e, a), ""), a))
-FUSED(equal, compare(e, LLVMRealOEQ, a, b))
-FUSED(not_equal, compare(e, LLVMRealUNE, a, b))
-FUSED(less, compare(e, LLVMRealOLT, a, b))
-FUSED(less_equal, compare(e, LLVMRealOLE, a, b))
-FUSED(greater, compare(e, LLVMRealOGT, a, b))
-FUSED(greater_equal, compare(e, LLVMRealOGE, a, b))
+FUSED(equal, relate(e, LLVMRealOEQ, LLVMIntEQ, a, b))
+FUSED(not_equal, relate(e, LLVMRealUNE, LLVMIntNE, a, b))
+FUSED(less, relate(e, LLVMRealOLT, LLVMIntSLT, a, b))
+FUSED(less_equal, relate(e, LLVMRealOLE, LLVMIntSLE, a, b))
+FUSED(greater, relate(e, LLVMRealOGT, LLVMIntSGT, a, b))
+FUSED(greater_equal, relate(e, LLVMRealOGE, LLVMIntSGE, a, b))
 FUSED(and, LLVMBuildAnd(e->builder, a, b, ""))
 FUSED(or, LLVMBuildOr(e->builder, a, b, ""))
 FUSED(xor, LLVMBuildXor(e->builder, a, b, ""))
@@ -80,8 +99,16 @@ static vector extreme(qgc_emitter *e, LLVMRealPredicate below, vector a, vector 
     return choose(e, takes_b, b, a);
 }
 
-FUSED(min, extreme(e, LLVMRealUGT, a, b))
-FUSED(max, extreme(e, LLVMRealULT, a, b))
+/* b where it is on its side of a. */
+static vector extreme_int(qgc_emitter *e, LLVMIntPredicate below, vector a, vector b)
+{
+    return choose(e, LLVMBuildICmp(e->builder, below, a, b, ""), b, a);
+}
+
+// clang-format off
+FUSED(min, is_float(a) ? extreme(e, LLVMRealUGT, a, b) : extreme_int(e, LLVMIntSGT, a, b))
+FUSED(max, is_float(a) ? extreme(e, LLVMRealULT, a, b) : extreme_int(e, LLVMIntSLT, a, b))
+// clang-format on
 
 static vector fused_clip(qgc_emitter *e, const qgc_fused_step *s, vector *args)
 {

@@ -387,3 +387,122 @@ vector qgc_emit_mish(qgc_emitter *e, vector x)
 {
     return mul(e, x, qgc_emit_tanh(e, qgc_emit_softplus(e, x)));
 }
+
+/* ---- pow ---- */
+
+typedef struct pair {
+    vector hi, lo;
+} pair;
+
+static pair fast_two_sum(qgc_emitter *e, vector a, vector b)
+{
+    vector sum = add(e, a, b);
+    return (pair){sum, sub(e, b, sub(e, sum, a))};
+}
+
+static pair two_sum(qgc_emitter *e, vector a, vector b)
+{
+    vector sum = add(e, a, b), b_part = sub(e, sum, a);
+    return (pair){sum, add(e, sub(e, a, sub(e, sum, b_part)), sub(e, b, b_part))};
+}
+
+static pair two_product(qgc_emitter *e, vector a, vector b)
+{
+    vector a_split = mul_f(e, a, 4097.0f), b_split = mul_f(e, b, 4097.0f);
+    vector a_hi = sub(e, a_split, sub(e, a_split, a)), b_hi = sub(e, b_split, sub(e, b_split, b));
+    vector a_lo = sub(e, a, a_hi), b_lo = sub(e, b, b_hi), product = mul(e, a, b);
+    vector error = add(e, sub(e, mul(e, a_hi, b_hi), product), mul(e, a_hi, b_lo));
+    error = add(e, add(e, error, mul(e, a_lo, b_hi)), mul(e, a_lo, b_lo));
+    return (pair){product, error};
+}
+
+static pair pair_multiply(qgc_emitter *e, pair a, pair b)
+{
+    pair product = two_product(e, a.hi, b.hi);
+    vector cross = add(e, mul(e, a.hi, b.lo), mul(e, a.lo, b.hi));
+    return fast_two_sum(e, product.hi, add(e, product.lo, cross));
+}
+
+static pair pair_add(qgc_emitter *e, pair a, pair b)
+{
+    pair sum = two_sum(e, a.hi, b.hi);
+    return fast_two_sum(e, sum.hi, add(e, sum.lo, add(e, a.lo, b.lo)));
+}
+
+static pair pair_like(qgc_emitter *e, vector like, float hi, float lo)
+{
+    return (pair){qgc_emit_like_f32(e, like, hi), qgc_emit_like_f32(e, like, lo)};
+}
+
+static pair log2_pair(qgc_emitter *e, vector x)
+{
+    pair first = pair_like(e, x, 0x1.715476p+1f, 0x1.4ae0cp-25f);
+    pair second = pair_like(e, x, 0x1.ec709ep-1f, -0x1.e2fe02p-28f);
+    vector zero = qgc_emit_like_f32(e, x, 0.0f), p;
+    log_parts parts = log_reduce(e, x);
+    vector f = add_f(e, parts.m, -1.0f);
+    pair sum = fast_two_sum(e, qgc_emit_like_f32(e, x, 2.0f), f);
+    vector s_hi = divide(e, f, sum.hi);
+    pair back = two_product(e, s_hi, sum.hi);
+    vector rest = sub(e, sub(e, sub(e, f, back.hi), back.lo), mul(e, s_hi, sum.lo));
+    pair s = fast_two_sum(e, s_hi, divide(e, rest, sum.hi));
+    pair z = pair_multiply(e, s, s);
+    POLY(p, QGC_MATH_LOG2_TAIL, z.hi);
+    pair series = pair_add(e, second, (pair){mul(e, z.hi, p), zero});
+    series = pair_add(e, first, pair_multiply(e, z, series));
+    return pair_add(e, (pair){parts.k, zero}, pair_multiply(e, s, series));
+}
+
+static vector exp2_pair(qgc_emitter *e, pair x)
+{
+    vector shifted = add_f(e, x.hi, QGC_F32_ROUNDER), p;
+    vector n = sub(e, shifted, qgc_emit_like_f32(e, shifted, QGC_F32_ROUNDER));
+    vector r = add(e, sub(e, x.hi, n), x.lo);
+    POLY(p, QGC_MATH_EXP2, r);
+    vector y = add(e, mul_f(e, r, 0x1.62e43p-1f), mul(e, mul(e, r, r), p));
+    return scale(e, add_f(e, y, 1.0f), rounder_offset(e, shifted));
+}
+
+static vector pow_magnitude(qgc_emitter *e, vector magnitude, vector y)
+{
+    vector zero = qgc_emit_like_f32(e, y, 0.0f);
+    pair log2 = log2_pair(e, magnitude);
+    pair scaled = pair_multiply(e, log2, (pair){clamp(e, y, -0x1p32f, 0x1p32f), zero});
+    vector fits = compare(e, LLVMRealOLT, qgc_emit_abs(e, scaled.hi), 200.0f);
+    return exp2_pair(
+        e, (pair){clamp(e, scaled.hi, -200.0f, 200.0f), choose(e, fits, scaled.lo, zero)});
+}
+
+/* Where the result's sign or value does not come from the magnitude: |result| at both. */
+static vector pow_special(qgc_emitter *e, vector x, vector y, vector at_end, vector result)
+{
+    LLVMBuilderRef b = e->builder;
+    vector nan = qgc_emit_like_f32(e, x, QGC_F32_NAN), half = mul_f(e, y, 0.5f);
+    vector is_integer = LLVMBuildFCmp(b, LLVMRealOEQ, qgc_emit_rne(e, y), y, "");
+    vector is_half = LLVMBuildFCmp(b, LLVMRealUNE, qgc_emit_rne(e, half), half, "");
+    vector sign = masked(e, bits(e, x), QGC_F32_SIGN);
+    vector is_negative = LLVMBuildICmp(b, LLVMIntNE, sign, LLVMConstNull(LLVMTypeOf(sign)), "");
+    vector flips = LLVMBuildAnd(b, is_negative, LLVMBuildAnd(b, is_integer, is_half, ""), "");
+    vector kept = LLVMBuildOr(b, is_integer, at_end, "");
+    vector is_below = compare(e, LLVMRealOLT, x, 0.0f);
+    vector has_none = LLVMBuildAnd(b, is_below, LLVMBuildNot(b, kept, ""), "");
+    vector is_nan = LLVMBuildFCmp(b, LLVMRealUNO, x, y, "");
+    vector is_one =
+        LLVMBuildOr(b, compare(e, LLVMRealOEQ, x, 1.0f), compare(e, LLVMRealOEQ, y, 0.0f), "");
+    result = choose(e, flips, negate(e, result), result);
+    result = choose(e, LLVMBuildOr(b, has_none, is_nan, ""), nan, result);
+    return choose(e, is_one, qgc_emit_like_f32(e, x, 1.0f), result);
+}
+
+vector qgc_emit_pow(qgc_emitter *e, vector x, vector y)
+{
+    LLVMBuilderRef b = e->builder;
+    vector magnitude = qgc_emit_abs(e, x), zero = qgc_emit_like_f32(e, x, 0.0f);
+    vector infinity = qgc_emit_like_f32(e, x, QGC_F32_INF), one = qgc_emit_like_f32(e, x, 1.0f);
+    vector is_zero = compare(e, LLVMRealOEQ, magnitude, 0.0f);
+    vector at_end = LLVMBuildOr(b, is_zero, compare(e, LLVMRealOEQ, magnitude, QGC_F32_INF), "");
+    vector is_falling = compare(e, LLVMRealOLT, y, 0.0f);
+    vector end = choose(e, LLVMBuildXor(b, is_zero, is_falling, ""), zero, infinity);
+    vector result = pow_magnitude(e, choose(e, at_end, one, magnitude), y);
+    return pow_special(e, x, y, at_end, choose(e, at_end, end, result));
+}

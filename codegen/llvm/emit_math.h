@@ -18,5 +18,6 @@ qgc_emit_unary_fn qgc_emit_abs, qgc_emit_sqrt, qgc_emit_rne, qgc_emit_floor, qgc
 qgc_emit_unary_fn qgc_emit_exp, qgc_emit_expm1, qgc_emit_tanh, qgc_emit_sigmoid, qgc_emit_silu;
 qgc_emit_unary_fn qgc_emit_erf, qgc_emit_gelu, qgc_emit_gelu_tanh;
 qgc_emit_unary_fn qgc_emit_log, qgc_emit_log1p, qgc_emit_softplus, qgc_emit_mish;
+LLVMValueRef qgc_emit_pow(qgc_emitter *e, LLVMValueRef x, LLVMValueRef y);
 
 #endif

@@ -11,7 +11,7 @@ SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1.0", "-1.0", "0.5", "-2.5", "1
            "88.72284", "-87.33655", "-103.98", "0.875", "0.75", "104.5", "-120.5", "3.92", "8388609.0"]
 UNARY = ["neg", "abs", "sign", "relu", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "exp", "expm1", "log", "log1p", "erf",
          "tanh", "sigmoid", "silu", "softplus", "mish", "softsign", "gelu", "hardsigmoid", "hardswish"]
-BINARY = ["add", "sub", "mul", "div", "min", "max", "prelu"]
+BINARY = ["add", "sub", "mul", "div", "min", "max", "prelu", "pow"]
 COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 
 
@@ -132,6 +132,43 @@ def elementwise():
     return g
 
 
+def conv_of(g, dtype, shape):
+    """Integers of the shape that lie with their channels last."""
+    c = shape[1]
+    x, w = g.const(dtype, shape), g.const("i8", [c, c, 1, 1])
+    acc = g.add(f"int_conv2d {x}, {w}", "i32", shape)
+    return g.add(f"requantize [{acc}] {{multipliers = [0.01], zero_point = {zero_point(dtype)}}}", dtype, shape)
+
+
+def integers():
+    """Comparisons, selection and arithmetic of integers, with floats behind."""
+    g = Graph()
+    dtype = choice(["i8", "u8", "i16", "u16", "i32", "i64"])
+    shape = [choice([1, 2, 3, 5, 8, 17, 33]) for _ in range(choice([0, 1, 2, 3, 4, 4]))]
+    while len(shape) > 1 and eval("*".join(map(str, shape))) > 2000:
+        shape[shape.index(max(shape))] = choice([1, 2, 3])
+    lo, hi = RANGE.get(dtype, (-(2**63), 2**63 - 1))
+    values = lambda s: choice([g.const, lambda d, s: g.add(f"const {literal(s, max(lo, -3), 3)}", d, s)])(dtype, s) if dtype != "i64" else g.add(f"const {literal(s, *choice([(lo, hi), (-3, 3)]))}", dtype, s)
+    pool, bools = [values(shape), values(shape)], []
+    if len(shape) == 4 and dtype in ("i8", "u8") and random.random() < 0.6:
+        pool.append(conv_of(g, dtype, shape))
+    for _ in range(choice([1, 3, 6])):
+        operand = choice(pool) if random.random() < 0.5 else values(broadcast(shape))
+        if dtype in ("i32", "i64") and random.random() < 0.5:
+            y = g.add(f"{choice(['add', 'sub', 'mul', 'min', 'max'])} {choice(pool)}, {operand}", dtype, shape)
+            pool.append(y)
+        bools.append(g.add(f"{choice(COMPARISONS)} {choice(pool)}, {operand}", "bool", shape))
+        if random.random() < 0.3:
+            bools.append(g.add(f"{choice(['equal', 'not_equal'])} {choice(bools)}, {bools[-1]}", "bool", shape))
+        pool.append(g.add(f"where {choice(bools)}, {choice(pool)}, {operand}", dtype, shape))
+    g.result(pool[-1], dtype, shape)
+    g.result(bools[-1], "bool", shape)
+    f = g.add(f"cast {choice(pool)} {{to = f32}}", "f32", shape)
+    f = g.add(f"where {choice(bools)}, {f}, {float_const(g, broadcast(shape))}", "f32", shape)
+    g.result(f, "f32", shape)
+    return g
+
+
 def finish(g, y, shape, is_conv=True):
     """Functions behind it: its epilogue, or what reads it as it lies."""
     channels = [shape[1]] + [1] * (len(shape) - 2) if is_conv else shape[-1:]
@@ -206,7 +243,7 @@ def matmul():
     return g
 
 
-FAMILIES = {"elementwise": [elementwise], "products": [conv, conv, linear, matmul]}
+FAMILIES = {"elementwise": [elementwise], "integers": [integers], "products": [conv, conv, linear, matmul]}
 
 
 def kept(level, step):
