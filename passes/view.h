@@ -100,6 +100,7 @@ typedef struct qgc_view {
     uint32_t num_operands; /* the op's data operands: those that annotate may quantize */
     qgc_view_operand *operands;
     const uint32_t *slots; /* their flat positions in the op */
+    qgc_value *added_bias; /* a constant that is added to the op's result, or NULL */
     bool has_bias;
     const float *bias; /* [num_channels] */
     const int32_t
@@ -117,7 +118,7 @@ typedef struct qgc_view {
     size_t num_channels;   /* PRODUCT: output channels */
     uint64_t num_products; /* PRODUCT: terms of one accumulator, border windows have fewer */
     uint32_t num_nodes;
-    qgc_node **nodes; /* the island in order: op, add, relu ..., quantize */
+    qgc_node **nodes; /* the island in order: op, bias, add, relu ..., quantize */
 } qgc_view;
 
 /* The view of the island that begins with |op|. Memory in |arena|. */

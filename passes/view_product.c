@@ -174,7 +174,8 @@ static bool read_integer_bias(qgc_view *view, const qgc_view_operand *b, qgc_are
 
 static bool read_bias(qgc_view *view, qgc_arena *arena, qgc_why *why)
 {
-    qgc_value *value = is_matmul(view->op) ? NULL : qgc_node_operand(view->op, BIAS);
+    qgc_value *own = is_matmul(view->op) ? NULL : qgc_node_operand(view->op, BIAS);
+    qgc_value *value = own ? own : view->added_bias;
     qgc_view_operand b;
     if (!value)
         return true;

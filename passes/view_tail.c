@@ -2,13 +2,16 @@
 #include "ir/view.h"
 #include "passes/view_parts.h"
 
+#include <math.h>
+
 typedef struct tail {
     qgc_view *view;
     qgc_arena *arena;
     qgc_node *steps[8]; /* relu, clip: applied once the quantize is known; functions */
     uint32_t num_steps;
     bool has_clip, has_function;
-    qgc_node *add;
+    qgc_node *bias, *add;
+    qgc_value *bias_value;
 } tail;
 
 enum { MAX_STEPS = 8 };
@@ -37,6 +40,41 @@ static bool is_plain_quantize(const qgc_node *node, const qgc_value *x)
     return node->op == QGC_OP_QUANTIZE && qgc_node_operand(node, 0) == x &&
            !qgc_node_has(node, "axis") && is_bound(qgc_node_operand(node, 1)) &&
            is_bound(qgc_node_operand(node, 2));
+}
+
+/* One element per output channel: [C], [C, 1, 1]. */
+static bool is_channel_list(const qgc_value *list, const qgc_type *result, uint32_t axis)
+{
+    const qgc_type *type = list->type;
+    uint32_t behind = result->rank - 1 - axis;
+    if (type->rank <= behind || type->rank > result->rank)
+        return false;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        qgc_dim wanted = i == type->rank - 1 - behind ? result->dims[axis] : qgc_dim_number(1);
+        if (!qgc_dim_is_number(wanted) || !qgc_dim_equal(type->dims[i], wanted))
+            return false;
+    }
+    return true;
+}
+
+/* A constant added to a product that has no bias: it becomes one. */
+static bool take_bias(tail *t, qgc_node *node, const qgc_value *x)
+{
+    enum { BIAS = 2 };
+    const qgc_node *op = t->view->op;
+    if (node->op != QGC_OP_ADD || !qgc_view_is_product(op->op) || t->bias || t->add ||
+        t->num_steps || node->results[0].type != x->type)
+        return false;
+    bool has_own = op->op != QGC_OP_MATMUL && qgc_node_operand(op, BIAS);
+    qgc_value *other = qgc_node_operand(node, qgc_node_operand(node, 0) == x ? 1 : 0);
+    const qgc_tensor *list = constant_of(other);
+    bool ends = op->op == QGC_OP_MATMUL || op->op == QGC_OP_LINEAR;
+    if (has_own || !list || list->dtype != QGC_DTYPE_F32 || x->type->rank < 2 ||
+        !is_channel_list(other, x->type, ends ? x->type->rank - 1 : 1))
+        return false;
+    t->bias = node;
+    t->bias_value = other;
+    return true;
 }
 
 /* The term that an add brings to a product: quantized per tensor, in the shape of the result. */
@@ -70,7 +108,7 @@ static bool is_function(const qgc_node *node, const qgc_value *x)
 
 static bool take(tail *t, qgc_node *node, const qgc_value *x)
 {
-    if (take_add(t, node, x))
+    if (take_bias(t, node, x) || take_add(t, node, x))
         return true;
     bool clips = qgc_view_is_clip(node, x);
     if (t->num_steps == MAX_STEPS || !(clips || is_function(node, x)))
@@ -81,13 +119,28 @@ static bool take(tail *t, qgc_node *node, const qgc_value *x)
     return true;
 }
 
+/* Sums of |quantize|'s steps start at the bias: an infinity and a NaN, a mask's, have to stay
+ * added. */
+static bool can_start_sums(const tail *t, const qgc_node *quantize)
+{
+    if (!t->bias || t->has_function)
+        return true;
+    const qgc_tensor *scales = constant_of(qgc_node_operand(quantize, 1));
+    float scale = scales ? *(const float *)scales->data : qgc_node_float(quantize, "scale");
+    const qgc_tensor *list = constant_of(t->bias_value);
+    for (size_t i = 0; i < list->bytes / sizeof(float); i++)
+        if (!isfinite(((const float *)list->data)[i] / scale))
+            return false;
+    return true;
+}
+
 /* The quantize behind |x|, where only single uses lead to it. */
 static qgc_node *find_quantize(tail *t, qgc_value *x)
 {
     while (x->num_uses == 1) {
         qgc_node *user = x->first_use->user;
         if (is_plain_quantize(user, x))
-            return user;
+            return can_start_sums(t, user) ? user : NULL;
         if (!take(t, user, x))
             return NULL;
         x = &user->results[0];
@@ -153,9 +206,11 @@ static bool read_output(qgc_view *view, qgc_arena *arena, qgc_why *why)
 
 static void list_nodes(qgc_view *view, const tail *t)
 {
-    view->nodes = QGC_NEW_ARRAY(t->arena, qgc_node *, t->num_steps + 3);
+    view->nodes = QGC_NEW_ARRAY(t->arena, qgc_node *, t->num_steps + 4);
     if (view->op != view->quantize)
         view->nodes[view->num_nodes++] = view->op;
+    if (t->bias)
+        view->nodes[view->num_nodes++] = t->bias;
     if (t->add)
         view->nodes[view->num_nodes++] = t->add;
     for (uint32_t i = 0; i < t->num_steps; i++)
@@ -208,6 +263,7 @@ bool qgc_view_follow(qgc_view *view, qgc_arena *arena, qgc_why *why)
     for (uint32_t i = 0; i < t.num_steps && !t.has_function; i++)
         apply_step(view, t.steps[i], full);
     view->has_add = t.add != NULL;
+    view->added_bias = t.has_function ? NULL : t.bias_value; /* else a function among others */
     view->has_clip = t.has_clip;
     view->has_function = t.has_function;
     list_nodes(view, &t);

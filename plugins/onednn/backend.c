@@ -41,7 +41,7 @@ static const qgc_backend_pattern patterns[] = {
     {"claim linear(x: u8|i8, w: const i8.ch|const i8, add?, clip?, bias?, y: u8|i8|f32)"
      " where k_fits_i32, scales_known, w_symmetric, add_in_8_bits benefit 20\n"
      "claim linear(x: f32, w: const f32, bias?, y: f32) benefit 20\n"
-     "claim matmul(a: u8|i8, b: const i8.ch|const i8, add?, clip?, y: u8|i8|f32)"
+     "claim matmul(a: u8|i8, b: const i8.ch|const i8, add?, clip?, bias?, y: u8|i8|f32)"
      " where k_fits_i32, scales_known, w_symmetric, add_in_8_bits, b_is_matrix benefit 20\n"
      "claim matmul(a: f32, b: f32|const f32, y: f32) where b_is_matrix benefit 20\n",
      lower_matmul},
