@@ -34,6 +34,8 @@ void qgc_module_summarize(const qgc_module *module, const char *func, qgc_summar
     QGC_EACH_FUNC (each, module) {
         out->ops += count_ops(each);
         out->constant_bytes += constant_bytes(each);
+        QGC_EACH_NODE (node, each)
+            out->fake_quants += node->op == QGC_OP_FAKE_QUANT;
     }
     qgc_name name = qgc_context_name(module->context, func ? func : "main");
     const qgc_func *taken = qgc_module_find_func(module, name);

@@ -166,10 +166,20 @@ static qgc_result check_bare(const qgc_func *func, const qgc_pass_env *env)
         if (!qgc_is_step(node))
             continue;
         return qgc_report(&env->context->diag, node->loc, QGC_D_NOT_PREPARABLE,
-                          "the graph holds quantization steps already: %s (partial leaves them)",
+                          "the graph holds quantization steps already: %s (prepare{partial} leaves "
+                          "them)",
                           qgc_node_op(node)->mnemonic);
     }
     return QGC_OK;
+}
+
+static bool has_steps(const qgc_module *module)
+{
+    QGC_EACH_FUNC (func, module)
+        QGC_EACH_NODE (node, func)
+            if (qgc_is_step(node))
+                return true;
+    return false;
 }
 
 qgc_pass_status pass_prepare(qgc_module *module, const qgc_pass_env *env)
@@ -193,7 +203,7 @@ qgc_pass_status pass_prepare(qgc_module *module, const qgc_pass_env *env)
             return QGC_PASS_FAILED;
         num += p.points.list.size;
     }
-    if (num)
+    if (num || (partial && has_steps(module)))
         return QGC_PASS_CHANGED;
     qgc_report(&env->context->diag, QGC_NO_LOC, QGC_D_NOT_PREPARABLE,
                "nothing is annotated: there is nothing to observe");

@@ -10,6 +10,7 @@ extern "C" {
 
 typedef struct qgc_summary {
     size_t ops;                  /* constants and `return` aside */
+    size_t fake_quants;          /* steps that training left: the parameters are in the graph */
     size_t constant_bytes;       /* of weights and other constants; unread ones too */
     double macs, quantized_macs; /* multiply-adds of one sample (symbols count as 1); of them with
                                     quantized operands. Functions count once. */

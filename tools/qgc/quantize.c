@@ -9,6 +9,7 @@
 
 /* Before and after the data. */
 static const char PREPARE[] = QGC_PIPELINE_FLOAT ",annotate%s,prepare";
+static const char PREPARE_TRAINED[] = QGC_PIPELINE_FLOAT ",annotate%s,prepare{partial}";
 static const char CONVERT[] = "convert%s,dce";
 
 /* A ranking is no quantizer: it says which values are worth more bits, and a rule says how many. */
@@ -58,50 +59,85 @@ static qgc_result refuse_quantized(invocation *call, const qgc_module *module)
             : "");
 }
 
+static const char *const of_data[] = {
+    "--data",       "--input",   "--image",  "--batch",    "--first",     "--limit",
+    "--shard",      "--func",    "--resume", "--report",   "--engine",    "--cpu",
+    "--checkpoint", "--threads", "--cache",  "--no-cache", "--print-plan"};
+
+static const char *given_of_data(const invocation *call)
+{
+    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
+        if (has_option(call, of_data[i]))
+            return of_data[i];
+    return NULL;
+}
+
+static bool has_data(const invocation *call)
+{
+    return has_option(call, "--data") || has_option(call, "--input");
+}
+
+/* Statistics that are there already leave nothing to do for options about data, and neither does a
+ * graph that training has given its parameters. */
+static qgc_result check_data(invocation *call, bool is_trained)
+{
+    const char *given = given_of_data(call);
+    if (has_option(call, "--stats"))
+        return given ? qgc_context_usage_error(
+                           call->context, "--stats takes the place of data: it excludes %s", given)
+                     : QGC_OK;
+    if (has_data(call))
+        return QGC_OK;
+    if (!is_trained)
+        return qgc_context_usage_error(
+            call->context, "qgc quantize needs --data, or --input for each input, or --stats");
+    if (!given && has_option(call, "--calibrated"))
+        given = "--calibrated";
+    return given
+               ? qgc_context_usage_error(call->context, "%s is for data, and none is given", given)
+               : QGC_OK;
+}
+
 static qgc_result observe(invocation *call, qgc_module *module)
 {
     const char *stats = get_option(call, "--stats");
     if (!stats)
-        return calibrate_module(call, module);
+        return has_data(call) ? calibrate_module(call, module) : QGC_OK;
     qgc_module *from = qgc_module_read(call->context, stats);
     qgc_result result = from ? qgc_module_take_stats(module, from) : QGC_FAILED;
     qgc_module_destroy(from);
     return result;
 }
 
+static qgc_result convert(invocation *call, qgc_module *module, const char *method)
+{
+    if (run_formatted(module, CONVERT, method) == QGC_OK)
+        return QGC_OK;
+    if (has_data(call) || has_option(call, "--stats"))
+        return QGC_FAILED;
+    return qgc_context_usage_error(
+        call->context, "training left no fake_quant for these values: --data calibrates them, and "
+                       "qgc opt --passes=convert,dce leaves them float");
+}
+
 /* |calibrated|: where the graph with its statistics goes, or NULL. */
 static qgc_result quantize(invocation *call, qgc_module *module, const char *calibrated)
 {
     char annotate[4 * 2048], method[256];
+    qgc_summary summary;
+    qgc_module_summarize(module, NULL, &summary);
+    bool is_trained = summary.fake_quants > 0;
     QGC_CHECK(refuse_quantized(call, module));
+    QGC_CHECK(check_data(call, is_trained));
     if (annotate_option(call, annotate, sizeof annotate) != QGC_OK ||
         pass_option(call, "--method", "method", method, sizeof method) != QGC_OK ||
         bind_symbols(call, module) != QGC_OK ||
-        run_formatted(module, PREPARE, annotate) != QGC_OK || observe(call, module) != QGC_OK ||
+        run_formatted(module, is_trained ? PREPARE_TRAINED : PREPARE, annotate) != QGC_OK ||
+        observe(call, module) != QGC_OK ||
         (calibrated && qgc_module_save(module, calibrated) != QGC_OK) ||
-        run_formatted(module, CONVERT, method) != QGC_OK)
+        convert(call, module, method) != QGC_OK)
         return QGC_FAILED;
     return lower_for_target(call, module);
-}
-
-/* Statistics that are there already leave nothing to do for options about data. */
-static qgc_result check_stats(invocation *call)
-{
-    static const char *const of_data[] = {
-        "--data",       "--input",   "--image",  "--batch",    "--first",     "--limit",
-        "--shard",      "--func",    "--resume", "--report",   "--engine",    "--cpu",
-        "--checkpoint", "--threads", "--cache",  "--no-cache", "--print-plan"};
-    if (!has_option(call, "--stats"))
-        return has_option(call, "--data") || has_option(call, "--input")
-                   ? QGC_OK
-                   : qgc_context_usage_error(
-                         call->context,
-                         "qgc quantize needs --data, or --input for each input, or --stats");
-    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
-        if (has_option(call, of_data[i]))
-            return qgc_context_usage_error(
-                call->context, "--stats takes the place of data: it excludes %s", of_data[i]);
-    return QGC_OK;
 }
 
 /* What contradicts what. The report reads the quantized graph again. */
@@ -148,7 +184,6 @@ static qgc_result quantize_with_report(invocation *call, report_source source)
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
-    QGC_CHECK(check_stats(call));
     QGC_CHECK(check_usage(call));
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
     QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
