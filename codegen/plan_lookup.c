@@ -25,14 +25,27 @@ static void use_nhwc(qgc_planner *p, const qgc_node *node, qgc_lookup_kernel *k,
     k->base.units = buffers[0]->n * buffers[0]->h;
 }
 
+/* Equal rows, that threads share them; not so short that their ends would count. */
+static int64_t count_rows(const qgc_planner *p, int64_t num)
+{
+    enum { LEAST = 4096, MOST_EACH = 4 };
+    int64_t threads = p->target->threads > 1 ? p->target->threads : 1;
+    for (int64_t rows = threads; rows <= MOST_EACH * threads && rows * LEAST <= num; rows++)
+        if (num % rows == 0)
+            return rows;
+    return 1;
+}
+
 static void use_rows(qgc_planner *p, const qgc_node *node, int64_t num, qgc_lookup_kernel *k,
                      qgc_buffer **buffers)
 {
     buffers[0] = qgc_planner_rows(p, node->operands[0].value);
     const qgc_value *y = &node->results[0];
     buffers[1] = qgc_is_8bit(y->type->dtype) ? qgc_planner_new_rows(p, y) : qgc_planner_plain(p, y);
-    k->rows_per_image = k->base.units = 1;
-    k->row_bytes = num;
+    k->rows_per_image = k->base.units = count_rows(p, num);
+    k->row_bytes = num / k->base.units;
+    k->in.row = k->row_bytes;
+    k->out.row = k->row_bytes * k->element_bytes;
 }
 
 const char *qgc_plan_lookup(qgc_planner *p, const qgc_node *node)
@@ -51,11 +64,11 @@ const char *qgc_plan_lookup(qgc_planner *p, const qgc_node *node)
         return "it is empty";
     qgc_lookup_kernel *k = QGC_NEW(&p->plan->arena, qgc_lookup_kernel);
     qgc_buffer *buffers[2];
+    k->element_bytes = (uint32_t)qgc_dtype_bytes(table->dtype);
     if (qgc_planner_find_nhwc(p, q, none, 0))
         use_nhwc(p, node, k, buffers);
     else
         use_rows(p, node, num, k, buffers);
-    k->element_bytes = (uint32_t)qgc_dtype_bytes(table->dtype);
     k->base.kind = QGC_KERNEL_LOOKUP;
     k->base.num_constants = 1;
     k->base.constants = QGC_NEW(&p->plan->arena, const void *);

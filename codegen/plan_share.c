@@ -9,7 +9,7 @@
 #include "codegen/planner.h"
 
 enum {
-    LEAST_PART = 6000, /* of work, that a thread is called for */
+    LEAST_PART = 4000, /* of work, that a thread is called for */
     HAND_OVER = 2500,  /* a step to threads that are awake, and back */
     WAKE = 100000,     /* to the same from sleep */
     AWAKE = 300000,    /* the longest time alone for which the others do not sleep */
