@@ -160,8 +160,11 @@ static qgc_result check_same(table *t, const qgc_data_pass *pass)
 {
     const qgc_record *record = t->module->provenance.size ? t->module->provenance.data : NULL;
     const qgc_attr *data = record ? qgc_record_field(record, "data") : NULL;
+    const qgc_attr *samples = record ? qgc_record_field(record, "samples") : NULL;
     const char *hash = qgc_hash_text(&t->arena, pass->data_hash);
-    if (data && data->kind == QGC_ATTR_STRING && strcmp(data->name->data, hash) == 0)
+    bool is_count = samples && samples->kind == QGC_ATTR_INT &&
+                    (uint64_t)samples->i == (uint64_t)pass->num_samples;
+    if (is_count && data && data->kind == QGC_ATTR_STRING && strcmp(data->name->data, hash) == 0)
         return QGC_OK;
     return qgc_report(&t->module->context->diag, record ? record->loc : QGC_NO_LOC,
                       QGC_D_OTHER_DATA,
