@@ -15,9 +15,12 @@ void progress_show(void *user, size_t done, size_t total)
         return;
     double rate = (double)done / seconds;
     int width = (int)(30 * done / total);
-    fprintf(stderr, "\r[%.*s%*s] %zu/%zu samples, %.1f/s, %.0f s left ", width,
-            "##############################", 30 - width, "", done, total, rate,
-            (double)(total - done) / rate);
+    char text[128];
+    int size = snprintf(text, sizeof text, "[%.*s%*s] %zu/%zu samples, %.1f/s, %.0f s left", width,
+                        "##############################", 30 - width, "", done, total, rate,
+                        (double)(total - done) / rate);
+    fprintf(stderr, "\r%-*s", p->width, text); /* covers a longer one */
+    p->width = size;
     p->last = seconds;
     p->shown = true;
 }

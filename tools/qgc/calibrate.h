@@ -11,6 +11,7 @@
 typedef struct progress {
     struct timespec start;
     double last;
+    int width; /* of the text on the screen */
     bool is_wanted, shown;
 } progress;
 void progress_begin(invocation *call, progress *bar);
