@@ -8,6 +8,7 @@
 #include "passes/stats_record.h"
 #include "runtime/tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 bool qgc_method_read(qgc_str text, qgc_method *out)
@@ -340,6 +341,25 @@ static qgc_result decide_group(decider *d, const group *g)
     return QGC_OK;
 }
 
+/* A bias that i32 does not hold would be cut to another number. */
+static qgc_result check_bias(const decider *d, const group *g, const qgc_decision *own)
+{
+    const double most = 2147483647;
+    const float *bias = own->constant->data;
+    for (size_t i = 0; i < qgc_tensor_count(own->constant); i++) {
+        double scale = (double)own->params[own->num > 1 ? i : 0].scale;
+        double steps = (double)bias[i] / scale;
+        if (!(fabs(steps) > most))
+            continue;
+        return qgc_report(
+            &d->module->context->diag, g->root->loc, QGC_D_BAD_QPARAMS,
+            "%%%s: its element %zu is %g, %.3g steps of the derived scale %g, and i32 "
+            "has 2^31: leave the bias float",
+            own->base->data, i, (double)bias[i], steps, scale);
+    }
+    return QGC_OK;
+}
+
 /* i32 with the product of two scales: biases. Channels are those of the weight. */
 static qgc_result decide_derived(decider *d, const group *g)
 {
@@ -372,7 +392,7 @@ static qgc_result decide_derived(decider *d, const group *g)
             return qgc_report(diag, g->root->loc, QGC_D_BAD_QPARAMS, "%%%s: derived %s",
                               own->base->data, qgc_quant_fault_text(fault));
     }
-    return QGC_OK;
+    return check_bias(d, g, own);
 }
 
 static void visit(decider *d, const qgc_node *node)
