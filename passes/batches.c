@@ -1,7 +1,6 @@
 #include "passes/batches.h"
 
 #include "ir/type.h"
-#include "runtime/ref/ref.h"
 
 enum { MOST = 32 };
 #define ROOM 0x1p26 /* bytes that the values of all functions may take, each once */
@@ -58,42 +57,4 @@ qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, qgc_samples *sam
             QGC_TRY(qgc_module_bind(funcs[i]->module, qgc_func_batch_symbol(funcs[i])->data,
                                     (int64_t)samples->batch));
     return qgc_feed_open(funcs[0], samples, out);
-}
-
-static bool is_list_of_integers(const qgc_data *data)
-{
-    if (qgc_data_num_arrays(data) != 1)
-        return false;
-    qgc_tensor t = qgc_data_array(data, 0).tensor;
-    return t.rank == 1 && qgc_dtype_get_kind(t.dtype) != QGC_FLOAT;
-}
-
-qgc_result qgc_labels_open(qgc_diag *diag, const char *path, size_t first, qgc_data **out)
-{
-    *out = NULL;
-    if (!path)
-        return QGC_OK;
-    QGC_TRY(qgc_data_open(diag, path, out));
-    if (is_list_of_integers(*out))
-        return qgc_data_seek(*out, first);
-    return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_INPUT,
-                      "%s: expected labels, one list of integers", path);
-}
-
-qgc_result qgc_labels_next(qgc_diag *diag, qgc_data *labels, const char *path, size_t num,
-                           qgc_arena *arena, int64_t **out)
-{
-    size_t done = 0;
-    *out = labels ? QGC_NEW_ARRAY(arena, int64_t, num) : NULL;
-    while (labels && done < num) {
-        qgc_tensor t;
-        size_t size;
-        QGC_TRY(qgc_data_next_batch(labels, num - done, &t, &size));
-        if (!size)
-            return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_INPUT, "%s ends before the data does",
-                              path);
-        for (size_t i = 0; i < size; i++)
-            (*out)[done++] = qgc_get_int(&t, i);
-    }
-    return QGC_OK;
 }

@@ -3,7 +3,6 @@
 #define QGC_PASSES_BATCHES_H
 
 #include "ir/graph.h"
-#include "runtime/data.h"
 #include "runtime/interp_feed.h"
 
 /* Opens the samples of |funcs[0]|. Where the first dimension of the functions' inputs is a symbol
@@ -13,11 +12,5 @@
  * modules. |samples| gets the batch that is chosen, and outlives the feed. */
 qgc_result qgc_open_batches(qgc_func *const *funcs, size_t num, qgc_samples *samples, bool compiles,
                             qgc_feed **out);
-
-/* One integer per sample, beginning with sample |first|. |path| NULL: *out = NULL. */
-qgc_result qgc_labels_open(qgc_diag *diag, const char *path, size_t first, qgc_data **out);
-/* Those of the next |num| samples, in |arena|; NULL where |labels| is. */
-qgc_result qgc_labels_next(qgc_diag *diag, qgc_data *labels, const char *path, size_t num,
-                           qgc_arena *arena, int64_t **out);
 
 #endif

@@ -40,10 +40,10 @@ struct comparison {
     qgc_arena batch;
     qgc_side a, b;
     QGC_VEC(pair *) pairs;
+    pair *first;             /* the first result, or NULL */
     QGC_VEC(qgc_row *) rows; /* in the order of running */
     size_t samples, num;     /* before this batch, in it */
-    qgc_data *labels;
-    int64_t *batch_labels; /* NULL: there are none */
+    qgc_labels *labels;
     const qgc_side *running;
     show *show;      /* takes its tensors */
     bool is_watched; /* the side that runs shows values */
@@ -153,8 +153,8 @@ static void compare_tensors(comparison *c, pair *p, qgc_row *row, const qgc_tens
         if (computed && same_shape(computed, a))
             data.computed = read_values(c, computed, &p->b->computed_key, &row->key_b);
         qgc_row_add(row, &data, c->samples, c->num, &c->arena);
-        if (p->ranks)
-            qgc_ranks_add(p->ranks, &data, c->samples, c->num, c->batch_labels);
+        if (p->ranks && c->result == QGC_OK)
+            c->result = qgc_ranks_add(p->ranks, &data, c->samples, c->num, &c->batch);
     }
     qgc_arena_reset(&c->batch, mark);
 }
@@ -298,8 +298,6 @@ static qgc_result run_all(comparison *c, qgc_feed *feed)
         qgc_arena_mark mark = qgc_arena_get_mark(&c->batch);
         QGC_TRY(qgc_feed_next(feed, inputs, &c->num));
         if (c->num) {
-            QGC_TRY(qgc_labels_next(&c->context->diag, c->labels, c->options->labels, c->num,
-                                    &c->batch, &c->batch_labels));
             QGC_TRY(match_inputs(c, inputs, inputs_b));
             QGC_TRY(run_batch(c, inputs, inputs_b));
         }
@@ -314,6 +312,12 @@ static qgc_result run_all(comparison *c, qgc_feed *feed)
 
 /* ---- pairs ---- */
 
+static bool is_first_result(const qgc_side *side, const qgc_entry *e)
+{
+    const qgc_func *func = side->func;
+    return func->num_results && qgc_map_get(&side->of_value, qgc_node_operand(func->last, 0)) == e;
+}
+
 static void add_pair(comparison *c, qgc_entry *a, qgc_entry *b)
 {
     pair *p = QGC_NEW(&c->arena, pair);
@@ -322,6 +326,10 @@ static void add_pair(comparison *c, qgc_entry *a, qgc_entry *b)
     a->row = b->row = p;
     if (a->is_output && b->is_output)
         p->ranks = qgc_ranks_create(&c->arena, a->text, c->options);
+    if (p->ranks && is_first_result(&c->a, a)) {
+        p->ranks->func = c->a.func;
+        c->first = p;
+    }
     qgc_vec_push(&c->arena, &c->pairs, p);
 }
 
@@ -439,6 +447,13 @@ static void finish_row(comparison *c, const qgc_row *row, qgc_compare_row *out)
     qgc_row_finish(row, &c->arena, out);
 }
 
+static void finish_output(comparison *c, const pair *p)
+{
+    qgc_compare_report *r = c->report;
+    if (p && p->ranks && p->rows.size)
+        qgc_ranks_finish(p->ranks, &r->outputs[r->num_outputs++]);
+}
+
 static void finish(comparison *c)
 {
     qgc_compare_report *r = c->report;
@@ -455,9 +470,11 @@ static void finish(comparison *c)
     }
     qgc_compare_advise(r, from, c->options->start_db, &c->arena);
     r->outputs = QGC_NEW_ARRAY(&c->arena, qgc_compare_output, c->pairs.size);
+    finish_output(c, c->first);
     for (size_t i = 0; i < c->pairs.size; i++)
-        if (c->pairs.data[i]->ranks && c->pairs.data[i]->rows.size)
-            qgc_ranks_finish(c->pairs.data[i]->ranks, &r->outputs[r->num_outputs++]);
+        if (c->pairs.data[i] != c->first)
+            finish_output(c, c->pairs.data[i]);
+    r->folders = qgc_labels_folders(c->labels, &c->arena, &r->num_folders);
 }
 
 /* What `qgc quantize` does before it annotates: then both graphs have the same values. */
@@ -467,6 +484,20 @@ static qgc_result fuse(const qgc_compare_options *o, qgc_module *module, const q
     if (o->as_is || module->form != QGC_FORM_FLOAT || other->form == QGC_FORM_FLOAT)
         return QGC_OK;
     return qgc_pipeline_run(module, QGC_PIPELINE_FLOAT, &options);
+}
+
+/* Labels are for the first result. */
+static qgc_result open_labels(comparison *c, const qgc_feed *feed)
+{
+    c->report->has_labels = c->options->labels && c->first;
+    QGC_TRY(qgc_labels_open(c->options->labels, feed, &c->labels));
+    if (c->first)
+        c->first->ranks->labels = c->labels;
+    if (!c->labels || c->first)
+        return QGC_OK;
+    return qgc_report(&c->context->diag, c->a.func->loc, QGC_D_BAD_INPUT,
+                      "labels are for the first result of @%s, which the graphs do not both have",
+                      c->a.func->name->data);
 }
 
 static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_compare_side *b,
@@ -484,9 +515,7 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
     bool compiles =
         c->options->create_engine && (c->a.kind != QGC_COMPARE_REF || c->b.kind != QGC_COMPARE_REF);
     QGC_TRY(qgc_open_batches(funcs, 2, samples, compiles, &feed));
-    c->report->has_labels = c->options->labels != NULL;
-    qgc_result result =
-        qgc_labels_open(&c->context->diag, c->options->labels, qgc_feed_begin(feed), &c->labels);
+    qgc_result result = open_labels(c, feed);
     if (result == QGC_OK)
         result = qgc_side_compile(&c->a, c->options);
     if (result == QGC_OK)
@@ -495,6 +524,7 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
         result = run_all(c, feed);
     if (result == QGC_OK)
         finish(c);
+    qgc_labels_close(c->labels);
     qgc_feed_close(feed);
     return result;
 }
@@ -507,7 +537,6 @@ qgc_result qgc_compare(const qgc_compare_side *a, const qgc_compare_side *b,
     *out = (qgc_compare_report){.first_difference = SIZE_MAX, .start = SIZE_MAX};
     comparison c = {.options = options, .report = out, .context = a->module->context};
     qgc_result result = compare(&c, a, b, &chosen);
-    qgc_data_close(c.labels);
     qgc_side_destroy(&c.a);
     qgc_side_destroy(&c.b);
     qgc_arena_destroy(&c.batch);

@@ -73,25 +73,57 @@ static void insert(qgc_output_ranks *r, const qgc_compare_sample *s)
     r->num += r->num < r->most;
 }
 
-void qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, size_t num,
-                   const int64_t *labels)
+static qgc_tensor tensor_of(const qgc_row_data *data, const float *values)
 {
-    if (!data->rank || (size_t)data->shape[0] != num)
-        return;
+    qgc_tensor t = {.dtype = QGC_DTYPE_F32,
+                    .rank = data->rank,
+                    .data = (void *)(uintptr_t)values,
+                    .bytes = data->num * sizeof *values};
+    memcpy(t.shape, data->shape, data->rank * sizeof *data->shape);
+    return t;
+}
+
+static size_t count_unlike(const qgc_scores *s, const qgc_tensor *a, const qgc_tensor *b,
+                           size_t sample)
+{
+    size_t unlike = 0;
+    for (size_t i = sample * s->positions; i < (sample + 1) * s->positions; i++)
+        unlike += qgc_scores_top(s, a, i) != qgc_scores_top(s, b, i);
+    return unlike;
+}
+
+qgc_result qgc_ranks_add(qgc_output_ranks *r, const qgc_row_data *data, size_t first, size_t num,
+                         qgc_arena *scratch)
+{
+    int64_t *labels;
+    qgc_scores scores;
+    if (!data->rank || (size_t)data->shape[0] != num || !data->num)
+        return QGC_OK;
+    const qgc_tensor a = tensor_of(data, data->a), b = tensor_of(data, data->b);
+    QGC_TRY(qgc_labels_fit(r->labels, r->func, &a, &scores));
+    QGC_TRY(qgc_labels_next(r->labels, &scores, scratch, &labels));
+    r->classes = scores.classes;
+    r->answers += num * scores.positions;
+    if (labels) {
+        r->top1_a += qgc_scores_count_right(&scores, &a, labels);
+        r->top1_b += qgc_scores_count_right(&scores, &b, labels);
+    }
     size_t each = data->num / num;
     for (size_t i = 0; i < num; i++) {
         qgc_compare_sample s = measure(data->a + i * each, data->b + i * each, each);
         s.index = first + i;
-        r->agree += s.top_a == s.top_b;
-        r->top1_a += labels && labels[i] == (int64_t)s.top_a;
-        r->top1_b += labels && labels[i] == (int64_t)s.top_b;
+        s.unlike = count_unlike(&scores, &a, &b, i);
+        r->agree += scores.positions - s.unlike;
         insert(r, &s);
     }
+    return QGC_OK;
 }
 
 void qgc_ranks_finish(qgc_output_ranks *r, qgc_compare_output *out)
 {
     *out = (qgc_compare_output){.name = r->name->data,
+                                .classes = r->classes,
+                                .answers = r->answers,
                                 .agree = r->agree,
                                 .top1_a = r->top1_a,
                                 .top1_b = r->top1_b,

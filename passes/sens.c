@@ -4,6 +4,7 @@
 #include "passes/compare_row.h"
 #include "passes/sens_trial.h"
 #include "runtime/interp_mismatch.h"
+#include "runtime/labels.h"
 #include "runtime/ref/ref.h"
 
 #include <inttypes.h>
@@ -30,7 +31,7 @@ typedef struct sensitivity {
     qgc_trials trials;
     qgc_func *func;
     qgc_feed *feed;
-    qgc_data *labels;
+    qgc_labels *labels;
     QGC_VEC(sums) list;
     size_t done, total;
 } sensitivity;
@@ -60,42 +61,15 @@ static void add_errors(sums *s, const qgc_tensor *a, const qgc_tensor *b, size_t
     }
 }
 
-static double score(const qgc_tensor *t, size_t index)
-{
-    double value = qgc_get_f64(t, index);
-    return isnan(value) ? -INFINITY : value;
-}
-
-/* Position of the first greatest of |num| elements. */
-static size_t greatest(const qgc_tensor *t, size_t first, size_t num)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < num; i++)
-        if (score(t, first + i) > score(t, first + best))
-            best = i;
-    return best;
-}
-
-/* |labels|: NULL, or one for each of |num| samples. */
-static size_t count_right(const qgc_tensor *scores, const int64_t *labels, size_t num)
-{
-    size_t right = 0, each = qgc_tensor_count(scores) / num;
-    for (size_t i = 0; labels && i < num; i++)
-        right += (int64_t)greatest(scores, i * each, each) == labels[i];
-    return right;
-}
-
 static void judge(sensitivity *s, sums *sum, const qgc_tensor *a, const qgc_tensor *b, size_t num,
-                  const int64_t *labels)
+                  const qgc_scores *scores, const int64_t *labels)
 {
     for (uint32_t i = 0; i < s->func->num_results; i++)
         add_errors(sum, &a[i], &b[i], s->report->samples, num);
-    if (!s->func->num_results || !has_samples(&a[0], num))
+    if (!scores->samples)
         return;
-    size_t each = qgc_tensor_count(&a[0]) / num;
-    for (size_t i = 0; i < num; i++)
-        sum->agree += greatest(&a[0], i * each, each) == greatest(&b[0], i * each, each);
-    sum->top1 += count_right(&b[0], labels, num);
+    sum->agree += qgc_scores_count_equal(scores, &a[0], &b[0]);
+    sum->top1 += labels ? qgc_scores_count_right(scores, &b[0], labels) : 0;
 }
 
 /* ---- choosing ---- */
@@ -159,7 +133,7 @@ static void destroy_all(qgc_tensor *tensors, uint32_t num)
 }
 
 static qgc_result try_all(sensitivity *s, const qgc_tensor *inputs, const qgc_tensor *floats,
-                          size_t num, const int64_t *labels)
+                          size_t num, const qgc_scores *scores, const int64_t *labels)
 {
     const qgc_sens_options *o = s->options;
     uint32_t results = s->func->num_results;
@@ -167,7 +141,7 @@ static qgc_result try_all(sensitivity *s, const qgc_tensor *inputs, const qgc_te
         qgc_arena_mark mark = qgc_arena_get_mark(&s->batch);
         qgc_tensor *outputs = QGC_NEW_ARRAY(&s->batch, qgc_tensor, results);
         QGC_TRY(qgc_trials_run(&s->trials, s->list.data[i].candidate, inputs, outputs));
-        judge(s, &s->list.data[i], floats, outputs, num, labels);
+        judge(s, &s->list.data[i], floats, outputs, num, scores, labels);
         destroy_all(outputs, results);
         qgc_arena_reset(&s->batch, mark);
         s->done += num;
@@ -177,19 +151,33 @@ static qgc_result try_all(sensitivity *s, const qgc_tensor *inputs, const qgc_te
     return QGC_OK;
 }
 
+/* Where the scores of the first result lie, and their labels. */
+static qgc_result read_labels(sensitivity *s, const qgc_tensor *floats, size_t num, qgc_scores *out,
+                              int64_t **labels)
+{
+    *labels = NULL;
+    *out = (qgc_scores){.samples = 0};
+    if (!s->func->num_results || !has_samples(&floats[0], num))
+        return QGC_OK;
+    QGC_TRY(qgc_labels_fit(s->labels, s->func, &floats[0], out));
+    QGC_TRY(qgc_labels_next(s->labels, out, &s->batch, labels));
+    s->report->answers += num * out->positions;
+    s->report->top1 += *labels ? qgc_scores_count_right(out, &floats[0], *labels) : 0;
+    return QGC_OK;
+}
+
 static qgc_result run_batch(sensitivity *s, const qgc_tensor *inputs, size_t num)
 {
     int64_t *labels;
+    qgc_scores scores;
     uint32_t results = s->func->num_results;
     qgc_tensor *floats = QGC_NEW_ARRAY(&s->batch, qgc_tensor, results);
-    QGC_TRY(
-        qgc_labels_next(&s->context->diag, s->labels, s->options->labels, num, &s->batch, &labels));
     QGC_TRY(qgc_trials_run_float(&s->trials, inputs, floats));
     if (!s->report->samples)
         choose(s);
-    qgc_result result = try_all(s, inputs, floats, num, labels);
-    if (results && s->labels && has_samples(&floats[0], num))
-        s->report->top1 += count_right(&floats[0], labels, num);
+    qgc_result result = read_labels(s, floats, num, &scores, &labels);
+    if (result == QGC_OK)
+        result = try_all(s, inputs, floats, num, &scores, labels);
     destroy_all(floats, results);
     s->report->samples += num;
     return result;
@@ -273,6 +261,7 @@ static void finish(sensitivity *s)
 {
     qgc_sens_report *r = s->report;
     r->has_labels = s->labels != NULL;
+    r->folders = qgc_labels_folders(s->labels, &s->arena, &r->num_folders);
     r->rows = QGC_NEW_ARRAY(&s->arena, qgc_sens_row, s->list.size);
     qsort(s->list.data, s->list.size, sizeof *s->list.data, by_position);
     for (size_t i = 0; i < s->list.size; i++) {
@@ -292,7 +281,7 @@ static qgc_result run(sensitivity *s, qgc_module *module)
     QGC_TRY(qgc_module_require_func(module, o->func, &s->func));
     QGC_TRY(qgc_trials_init(&s->trials, module, s->func, o->method ? o->method : "mse", &s->arena));
     QGC_TRY(qgc_open_batches(&s->func, 1, &s->samples, o->create_engine != NULL, &s->feed));
-    QGC_TRY(qgc_labels_open(&s->context->diag, o->labels, qgc_feed_begin(s->feed), &s->labels));
+    QGC_TRY(qgc_labels_open(o->labels, s->feed, &s->labels));
     qgc_trials_outline(&s->trials);
     if (o->create_engine)
         QGC_TRY(o->create_engine(module, o->cpu ? o->cpu : "native", &s->trials.engine));
@@ -310,8 +299,8 @@ qgc_result qgc_sens(qgc_module *module, const qgc_samples *samples, const qgc_se
         .options = options, .samples = *samples, .report = out, .context = module->context};
     qgc_result result = run(&s, module);
     qgc_trials_destroy(&s.trials);
+    qgc_labels_close(s.labels);
     qgc_feed_close(s.feed);
-    qgc_data_close(s.labels);
     qgc_arena_destroy(&s.batch);
     if (result != QGC_OK) {
         qgc_arena_destroy(&s.arena);

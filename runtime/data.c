@@ -11,6 +11,7 @@
 typedef struct part {
     const char *path;
     size_t num_samples;
+    size_t folder; /* SIZE_MAX: none */
     bool is_known; /* num_samples is */
 } part;
 
@@ -20,7 +21,8 @@ struct qgc_data {
     const char *path;
     const struct qgc_picture_format *pictures;
     QGC_VEC(part) parts; /* files, in order */
-    const void *memory;  /* the only part's content, or NULL: it has a path */
+    QGC_VEC(const char *) folders;
+    const void *memory; /* the only part's content, or NULL: it has a path */
     size_t memory_bytes;
     const char *picture;      /* the size of the first part, where it is one; else NULL */
     qgc_named_tensor *arrays; /* types; the first dimension is that of all parts together */
@@ -216,9 +218,9 @@ static qgc_result open_parts(qgc_data *data)
     return QGC_OK;
 }
 
-static int compare_parts(const void *left, const void *right)
+static int compare_names(const void *left, const void *right)
 {
-    return strcmp(((const part *)left)->path, ((const part *)right)->path);
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
 static qgc_result system_error(qgc_diag *diag, const char *path, int error)
@@ -228,24 +230,62 @@ static qgc_result system_error(qgc_diag *diag, const char *path, int error)
                       strerror_r(error, text, sizeof text));
 }
 
-static qgc_result list_folder(qgc_data *data)
+/* The names of a folder, sorted, in the arena. */
+static qgc_result list_names(qgc_data *data, const char *path, const char ***out, size_t *out_num)
 {
-    DIR *folder = opendir(data->path);
+    QGC_VEC(const char *) names = {0};
+    DIR *folder = opendir(path);
     if (!folder)
-        return system_error(data->diag, data->path, errno);
-    const char *slash = *data->path && data->path[strlen(data->path) - 1] == '/' ? "" : "/";
+        return system_error(data->diag, path, errno);
     for (const struct dirent *item = readdir(folder); item; item = readdir(folder))
         if (item->d_name[0] != '.') {
-            part found = {qgc_arena_printf(&data->arena, "%s%s%s", data->path, slash, item->d_name),
-                          0, false};
-            qgc_vec_push(&data->arena, &data->parts, found);
+            const char *name = qgc_arena_strdup(&data->arena, qgc_str_from(item->d_name));
+            qgc_vec_push(&data->arena, &names, name);
         }
     closedir(folder);
-    if (!data->parts.size)
-        return qgc_report(data->diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,
-                          "%s: expected data files in the folder, found none", data->path);
-    qsort(data->parts.data, data->parts.size, sizeof *data->parts.data, compare_parts);
+    if (names.size)
+        qsort(names.data, names.size, sizeof *names.data, compare_names);
+    *out = names.data;
+    *out_num = names.size;
     return QGC_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* Files of |path| and of the folders in it. |folder|: which one of the first level this is. */
+static qgc_result walk(qgc_data *data, const char *path, size_t folder, int depth)
+{
+    enum { MAX_DEPTH = 16 };
+    const char **names = NULL, *slash = *path && path[strlen(path) - 1] == '/' ? "" : "/";
+    size_t num = 0;
+    if (depth > MAX_DEPTH)
+        return qgc_report(data->diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,
+                          "%s: expected folders to a depth of %d, found more", path, MAX_DEPTH);
+    QGC_TRY(list_names(data, path, &names, &num));
+    for (size_t i = 0; i < num; i++) {
+        const char *inner = qgc_arena_printf(&data->arena, "%s%s%s", path, slash, names[i]);
+        if (!is_folder(inner)) {
+            qgc_vec_push(&data->arena, &data->parts, ((part){.path = inner, .folder = folder}));
+            continue;
+        }
+        if (!depth)
+            qgc_vec_push(&data->arena, &data->folders, names[i]);
+        QGC_TRY(walk(data, inner, depth ? folder : data->folders.size - 1, depth + 1));
+    }
+    return QGC_OK;
+}
+
+static qgc_result list_folder(qgc_data *data)
+{
+    QGC_TRY(walk(data, data->path, SIZE_MAX, 0));
+    if (data->parts.size)
+        return QGC_OK;
+    return qgc_report(data->diag, QGC_NO_LOC, QGC_D_FILE_FORMAT,
+                      "%s: expected data files in the folder, found none", data->path);
 }
 
 static qgc_data *create(qgc_diag *diag, const char *path)
@@ -277,12 +317,11 @@ qgc_result qgc_data_open(qgc_diag *diag, const char *path, qgc_data **out)
 qgc_result qgc_data_open_with(qgc_diag *diag, const char *path,
                               const struct qgc_picture_format *pictures, qgc_data **out)
 {
-    struct stat info;
     qgc_data *data = create(diag, path);
     data->pictures = pictures;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    if (is_folder(path))
         return finish_open(data, list_folder(data), out);
-    qgc_vec_push(&data->arena, &data->parts, ((part){data->path, 0, false}));
+    qgc_vec_push(&data->arena, &data->parts, ((part){.path = data->path, .folder = SIZE_MAX}));
     return finish_open(data, QGC_OK, out);
 }
 
@@ -292,7 +331,7 @@ qgc_result qgc_data_open_memory(qgc_diag *diag, const char *name, const void *by
     qgc_data *data = create(diag, name);
     data->memory = size ? bytes : "";
     data->memory_bytes = size;
-    qgc_vec_push(&data->arena, &data->parts, ((part){data->path, 0, false}));
+    qgc_vec_push(&data->arena, &data->parts, ((part){.path = data->path, .folder = SIZE_MAX}));
     return finish_open(data, QGC_OK, out);
 }
 
@@ -322,6 +361,27 @@ size_t qgc_data_find(const qgc_data *data, qgc_str name)
     qgc_name key = qgc_intern_find(&data->names, name);
     const qgc_named_tensor *array = key ? qgc_map_get(&data->by_name, key) : NULL;
     return array ? (size_t)(array - data->arrays) : SIZE_MAX;
+}
+
+size_t qgc_data_num_folders(const qgc_data *data)
+{
+    return data->folders.size;
+}
+
+const char *qgc_data_folder(const qgc_data *data, size_t index)
+{
+    return data->folders.data[index];
+}
+
+size_t qgc_data_num_parts(const qgc_data *data)
+{
+    return data->parts.size;
+}
+
+qgc_data_part qgc_data_part_at(const qgc_data *data, size_t index)
+{
+    const part *p = &data->parts.data[index];
+    return (qgc_data_part){p->path, p->num_samples, p->folder};
 }
 
 /* Elements of one sample of array |index|. */

@@ -4,10 +4,11 @@
  *
  * A source has one or more arrays of fixed type. .npz and .safetensors name theirs; .npy and IDX
  * have one whose name is empty. To be read in batches, all arrays have to agree in their first
- * dimension: the samples. A folder is read in the order of its file names (bytewise; names that
- * begin with a dot are skipped); its files are parts of one source: all have the same arrays, and
- * the samples of one follow those of the other. Memory depends on the batch, not on the number of
- * samples; the exception are Fortran-order arrays in .npz. */
+ * dimension: the samples. A folder is read in the order of names (bytewise; those that begin with
+ * a dot are skipped), subfolders in their place, to a depth of 16; its files are parts of one
+ * source: all have the same arrays, and the samples of one follow those of the other. Memory
+ * depends on the batch, not on the number of samples; the exception are Fortran-order arrays in
+ * .npz. */
 #ifndef QGC_RUNTIME_DATA_H
 #define QGC_RUNTIME_DATA_H
 
@@ -35,6 +36,19 @@ size_t qgc_data_num_arrays(const qgc_data *data);
 qgc_named_tensor qgc_data_array(const qgc_data *data, size_t index);
 /* SIZE_MAX where no array has this name. Constant time. */
 size_t qgc_data_find(const qgc_data *data, qgc_str name);
+
+/* Subfolders of the folder itself, in order; empty ones count. */
+size_t qgc_data_num_folders(const qgc_data *data);
+const char *qgc_data_folder(const qgc_data *data, size_t index);
+
+/* One of the files, in order. */
+typedef struct qgc_data_part {
+    const char *path;
+    size_t num_samples; /* 0 where arrays do not agree in their first dimension */
+    size_t folder;      /* the subfolder in which it lies, at any depth; SIZE_MAX: none */
+} qgc_data_part;
+size_t qgc_data_num_parts(const qgc_data *data);
+qgc_data_part qgc_data_part_at(const qgc_data *data, size_t index);
 
 /* Whether batches can be read; a reason is reported otherwise (QGC_D_FILE_FORMAT). */
 qgc_result qgc_data_num_samples(qgc_data *data, size_t *out_num);

@@ -1,10 +1,9 @@
 #include "qgc/eval.h"
 
 #include "ir/macs.h"
-#include "runtime/data.h"
 #include "runtime/interp.h"
-#include "runtime/interp_feed.h"
 #include "runtime/interp_mismatch.h"
+#include "runtime/labels.h"
 #include "runtime/ref/ref.h"
 
 #include <math.h>
@@ -17,7 +16,8 @@ typedef struct evaluator {
     const qgc_func *func, *reference;
     qgc_arena arena;
     qgc_feed *feed;
-    qgc_data *labels;
+    qgc_labels *labels;
+    qgc_scores scores; /* of this batch */
     qgc_eval_report report;
     double squares, peak; /* sum of squared errors, largest |reference| */
     size_t elements;
@@ -28,33 +28,6 @@ static qgc_diag *diag_of(const evaluator *e)
     return &e->module->context->diag;
 }
 
-static double score(const qgc_tensor *t, size_t index)
-{
-    double value = qgc_get_f64(t, index);
-    return isnan(value) ? -INFINITY : value;
-}
-
-/* How many classes score higher than |label|; earlier ones win ties. */
-static size_t rank_of(const qgc_tensor *t, size_t first, size_t classes, size_t label)
-{
-    size_t higher = 0;
-    double own = score(t, first + label);
-    for (size_t c = 0; c < classes; c++) {
-        double other = score(t, first + c);
-        higher += other > own || (other == own && c < label);
-    }
-    return higher;
-}
-
-static size_t highest(const qgc_tensor *t, size_t first, size_t classes)
-{
-    size_t best = 0;
-    for (size_t c = 1; c < classes; c++)
-        if (score(t, first + c) > score(t, first + best))
-            best = c;
-    return best;
-}
-
 static bool has_nan(const qgc_tensor *t, size_t first, size_t num)
 {
     for (size_t i = first; i < first + num; i++)
@@ -63,25 +36,18 @@ static bool has_nan(const qgc_tensor *t, size_t first, size_t num)
     return false;
 }
 
-static qgc_result judge_labels(evaluator *e, const qgc_tensor *scores, size_t num, size_t classes)
+static qgc_result judge_labels(evaluator *e, const qgc_tensor *scores)
 {
-    qgc_tensor labels;
-    size_t num_labels;
-    QGC_TRY(qgc_data_next_batch(e->labels, num, &labels, &num_labels));
-    if (num_labels != num)
-        return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT, "%s ends before the data does",
-                          e->options->labels);
-    for (size_t i = 0; i < num; i++) {
-        int64_t label = qgc_get_int(&labels, i);
-        if (label < 0 || (uint64_t)label >= classes)
-            return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT,
-                              "label %lld of sample %zu is not one of %zu classes",
-                              (long long)label, e->report.samples + i, classes);
-        size_t rank = rank_of(scores, i * classes, classes, (size_t)label);
+    int64_t *labels;
+    QGC_TRY(qgc_labels_next(e->labels, &e->scores, &e->arena, &labels));
+    for (size_t i = 0; i < e->scores.samples * e->scores.positions; i++) {
+        size_t rank = qgc_scores_rank(&e->scores, scores, i, (size_t)labels[i]);
         e->report.top1 += rank < 1;
         e->report.top5 += rank < 5;
-        e->report.nan_samples += has_nan(scores, i * classes, classes);
     }
+    size_t each = qgc_tensor_count(scores) / e->scores.samples;
+    for (size_t i = 0; i < e->scores.samples; i++)
+        e->report.nan_samples += has_nan(scores, i * each, each);
     return QGC_OK;
 }
 
@@ -98,16 +64,14 @@ static void judge_error(evaluator *e, double ours, double theirs, size_t sample,
     e->report.max_abs = fmax(e->report.max_abs, fabs(error));
 }
 
-static void judge_errors(evaluator *e, const qgc_tensor *ours, const qgc_tensor *theirs, size_t num,
-                         size_t classes)
+static void judge_errors(evaluator *e, const qgc_tensor *ours, const qgc_tensor *theirs)
 {
-    for (size_t i = 0; i < num * classes; i++)
-        judge_error(e, qgc_get_f64(ours, i), qgc_get_f64(theirs, i),
-                    e->report.samples + i / classes, i % classes);
+    size_t num = qgc_tensor_count(ours), each = num / e->scores.samples;
     for (size_t i = 0; i < num; i++)
-        e->report.agree +=
-            highest(ours, i * classes, classes) == highest(theirs, i * classes, classes);
-    e->elements += num * classes;
+        judge_error(e, qgc_get_f64(ours, i), qgc_get_f64(theirs, i), e->report.samples + i / each,
+                    i % each);
+    e->report.agree += qgc_scores_count_equal(&e->scores, ours, theirs);
+    e->elements += num;
 }
 
 static qgc_result check_scores(const evaluator *e, const qgc_func *func, const qgc_tensor *scores,
@@ -122,6 +86,18 @@ static qgc_result check_scores(const evaluator *e, const qgc_func *func, const q
                       qgc_shape_text(&e->module->context->arena, scores->rank, scores->shape), num);
 }
 
+static qgc_result check_alike(const evaluator *e, const qgc_tensor *ours, const qgc_tensor *theirs)
+{
+    qgc_arena *arena = &e->module->context->arena;
+    qgc_scores a = qgc_scores_of(ours), b = qgc_scores_of(theirs);
+    if (a.classes == b.classes && a.positions == b.positions && a.stride == b.stride)
+        return QGC_OK;
+    return qgc_report(diag_of(e), e->reference->loc, QGC_D_BAD_INPUT,
+                      "the graphs give results of %s and %s",
+                      qgc_shape_text(arena, ours->rank, ours->shape),
+                      qgc_shape_text(arena, theirs->rank, theirs->shape));
+}
+
 static qgc_result judge_reference(evaluator *e, const qgc_tensor *inputs, const qgc_tensor *scores,
                                   size_t num)
 {
@@ -129,12 +105,10 @@ static qgc_result judge_reference(evaluator *e, const qgc_tensor *inputs, const 
     qgc_interp_options options = {.engine = e->options->reference_engine};
     QGC_TRY(qgc_interp_run(e->reference, inputs, theirs, &options));
     qgc_result result = check_scores(e, e->reference, &theirs[0], num);
-    if (result == QGC_OK && qgc_tensor_count(&theirs[0]) != qgc_tensor_count(scores))
-        result = qgc_report(diag_of(e), e->reference->loc, QGC_D_BAD_INPUT,
-                            "the graphs give %zu and %zu scores", qgc_tensor_count(scores),
-                            qgc_tensor_count(&theirs[0]));
     if (result == QGC_OK)
-        judge_errors(e, scores, &theirs[0], num, qgc_tensor_count(scores) / num);
+        result = check_alike(e, scores, &theirs[0]);
+    if (result == QGC_OK)
+        judge_errors(e, scores, &theirs[0]);
     for (uint32_t i = 0; i < e->reference->num_results; i++)
         qgc_tensor_destroy(&theirs[i]);
     return result;
@@ -144,8 +118,11 @@ static qgc_result judge(evaluator *e, const qgc_tensor *inputs, const qgc_tensor
                         size_t num)
 {
     QGC_TRY(check_scores(e, e->func, scores, num));
+    QGC_TRY(qgc_labels_fit(e->labels, e->func, scores, &e->scores));
+    e->report.classes = e->scores.classes;
+    e->report.answers += e->scores.samples * e->scores.positions;
     if (e->labels)
-        QGC_TRY(judge_labels(e, scores, num, qgc_tensor_count(scores) / num));
+        QGC_TRY(judge_labels(e, scores));
     return e->reference ? judge_reference(e, inputs, scores, num) : QGC_OK;
 }
 
@@ -197,25 +174,6 @@ static qgc_result find_func(const qgc_module *module, const char *name, const qg
                       func->name->data);
 }
 
-static bool is_list_of_integers(const qgc_data *data)
-{
-    if (qgc_data_num_arrays(data) != 1)
-        return false;
-    qgc_tensor t = qgc_data_array(data, 0).tensor;
-    return t.rank == 1 && qgc_dtype_get_kind(t.dtype) != QGC_FLOAT;
-}
-
-static qgc_result open_labels(evaluator *e)
-{
-    if (!e->options->labels)
-        return QGC_OK;
-    QGC_TRY(qgc_data_open(diag_of(e), e->options->labels, &e->labels));
-    if (!is_list_of_integers(e->labels))
-        return qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_BAD_INPUT,
-                          "%s: expected labels, one list of integers", e->options->labels);
-    return qgc_data_seek(e->labels, qgc_feed_begin(e->feed));
-}
-
 static void finish_errors(evaluator *e)
 {
     qgc_eval_report *r = &e->report;
@@ -252,7 +210,9 @@ static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
         QGC_TRY(find_func(e->options->reference, e->options->func, &e->reference));
     name_result(e);
     QGC_TRY(qgc_feed_open(e->func, samples, &e->feed));
-    QGC_TRY(open_labels(e));
+    QGC_TRY(qgc_labels_open(e->options->labels, e->feed, &e->labels));
+    e->report.folders =
+        qgc_labels_folders(e->labels, &e->module->context->arena, &e->report.num_folders);
     qgc_form form = e->module->form;
     if (form == QGC_FORM_ANNOTATED || form == QGC_FORM_PREPARED || form == QGC_FORM_CALIBRATED)
         qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_JUDGES_FLOAT,
@@ -275,8 +235,8 @@ qgc_result qgc_module_eval(qgc_module *module, const qgc_samples *samples,
     evaluator e = {.module = module, .options = options};
     qgc_result result = evaluate(&e, samples);
     *out = e.report;
+    qgc_labels_close(e.labels);
     qgc_feed_close(e.feed);
-    qgc_data_close(e.labels);
     qgc_arena_destroy(&e.arena);
     return result;
 }

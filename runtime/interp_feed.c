@@ -260,6 +260,16 @@ size_t qgc_feed_end(const qgc_feed *feed)
     return feed->end;
 }
 
+const qgc_func *qgc_feed_func(const qgc_feed *feed)
+{
+    return feed->func;
+}
+
+const qgc_data *qgc_feed_data(const qgc_feed *feed, size_t index)
+{
+    return index < feed->num_sources ? feed->sources[index].data : NULL;
+}
+
 size_t qgc_feed_fixed_batch(const qgc_feed *feed)
 {
     return feed->fixed;

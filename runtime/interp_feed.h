@@ -19,6 +19,10 @@ void qgc_feed_close(qgc_feed *feed);
 size_t qgc_feed_begin(const qgc_feed *feed);
 size_t qgc_feed_end(const qgc_feed *feed);
 
+const qgc_func *qgc_feed_func(const qgc_feed *feed);
+/* The open data of file |index|; NULL after the last. To look at only. */
+const qgc_data *qgc_feed_data(const qgc_feed *feed, size_t index);
+
 /* The batch that the function asks for, or 0 where it is open. */
 size_t qgc_feed_fixed_batch(const qgc_feed *feed);
 

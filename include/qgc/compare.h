@@ -34,7 +34,7 @@ typedef enum qgc_compare_metric {
 
 typedef struct qgc_compare_options {
     const char *func;          /* NULL: "main" */
-    const char *labels;        /* file with one integer per sample, or NULL */
+    const char *labels;        /* of the first result, as for qgc_module_eval, or NULL */
     bool outputs_only;         /* rows for outputs alone */
     size_t worst;              /* samples listed for each output */
     qgc_compare_metric metric; /* by which */
@@ -91,13 +91,16 @@ typedef struct qgc_compare_row {
 typedef struct qgc_compare_sample {
     size_t index; /* in the data */
     double sqnr, mse, cosine, max_abs;
-    size_t top_a, top_b; /* position of the greatest element */
+    size_t top_a, top_b; /* place of the greatest element */
+    size_t unlike;       /* answers whose highest class differs */
 } qgc_compare_sample;
 
 typedef struct qgc_compare_output {
     const char *name;
-    size_t agree;          /* samples whose greatest element is at the same place in both graphs */
-    size_t top1_a, top1_b; /* of the first result, with labels: samples that are right */
+    size_t classes,
+        answers;           /* as for qgc_module_eval: one for each sample, or each position in it */
+    size_t agree;          /* answers with the same highest class in both graphs */
+    size_t top1_a, top1_b; /* of the first result, with labels: answers that are right */
     size_t num_worst;
     qgc_compare_sample *worst; /* worst first; equal ones in order of the data */
 } qgc_compare_output;
@@ -105,6 +108,8 @@ typedef struct qgc_compare_output {
 typedef struct qgc_compare_report {
     size_t samples;
     bool has_labels;
+    size_t num_folders;
+    const char *const *folders; /* labels by folder: names of the classes */
     size_t num_rows;
     qgc_compare_row *rows; /* in the order in which the first graph computes them */
     size_t num_codes; /* values that both graphs have, one as integers whose scale is not known:
@@ -112,7 +117,8 @@ typedef struct qgc_compare_report {
     size_t num_only_a, num_only_b;
     const char **only_a, **only_b; /* identifiers of values that one graph has alone */
     size_t num_outputs;
-    qgc_compare_output *outputs; /* those that both graphs have, in program order */
+    qgc_compare_output *outputs; /* those that both graphs have: the first result, then the others
+                                    in program order */
     size_t first_difference;     /* index of a row; SIZE_MAX: none */
     size_t start;                /* where error starts; SIZE_MAX: nowhere */
     void *owner;                 /* private */

@@ -11,25 +11,31 @@ extern "C" {
 #endif
 
 typedef struct qgc_eval_options {
-    const char *func;         /* NULL: "main" */
-    const char *labels;       /* file with one integer per sample, or NULL */
-    qgc_module *reference;    /* a graph with the same inputs, or NULL */
+    const char *func;      /* NULL: "main" */
+    const char *labels;    /* file of integers, [samples] or [samples, positions...]; "by-folder":
+                              the samples lie in a folder for each class, whose label is its
+                              place in the order of names; or NULL */
+    qgc_module *reference; /* a graph with the same inputs, or NULL */
     const qgc_engine *engine; /* for the graph that is judged; NULL: the reference interpreter */
     const qgc_engine *reference_engine; /* for |reference|, likewise */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
 } qgc_eval_options;
 
-/* The first result is judged: scores, [samples, ...]. */
+/* The first result is judged: scores, [samples, classes], [samples, positions, classes] or
+ * [samples, classes, height, width]; the shape of labels tells another axis of classes. There is an
+ * answer for each sample, or for each position of it. */
 typedef struct qgc_eval_report {
-    size_t samples;
+    size_t samples, classes, answers;
     double seconds;              /* spent in running the graph that is judged */
     double macs, quantized_macs; /* multiply-adds of one sample; of them with quantized operands */
     bool has_labels;
-    size_t top1, top5; /* samples whose label has the highest score, or one of the five highest; of
+    size_t num_folders;
+    const char *const *folders; /* labels by folder: names of the classes; of the context */
+    size_t top1, top5; /* answers whose label has the highest score, or one of the five highest; of
                           equal scores the earlier counts as higher, and a NaN as lowest */
     bool has_reference;
-    size_t agree;        /* samples with the same highest score in both graphs */
+    size_t agree;        /* answers with the same highest score in both graphs */
     qgc_mismatch broken; /* elements that are NaN or infinite in one graph only */
     /* Of all elements, as f32, against the reference's; infinite where one is broken. */
     double mse, max_abs;

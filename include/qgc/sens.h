@@ -21,7 +21,7 @@ typedef enum qgc_sens_metric {
 typedef struct qgc_sens_options {
     const char *func;          /* NULL: "main" */
     const char *method;        /* as of convert */
-    const char *labels;        /* file with one integer per sample, or NULL */
+    const char *labels;        /* as for qgc_module_eval, or NULL */
     bool activations, weights; /* which values are tried */
     qgc_sens_metric metric;
     size_t budget; /* at most so many trials; 0: one for each value */
@@ -43,14 +43,16 @@ typedef struct qgc_sens_row {
     double sqnr, mse, cosine; /* -infinity, infinity, -1 where an element is broken */
     qgc_mismatch broken;      /* elements that are NaN or infinite in one run only; of all results,
                                  |element| counts within its own */
-    size_t agree; /* samples whose greatest element of the first result stays where it is */
-    size_t top1;  /* with labels: samples that are right */
+    size_t agree; /* answers of the first result whose highest class stays */
+    size_t top1;  /* with labels: answers that are right */
 } qgc_sens_row;
 
 typedef struct qgc_sens_report {
-    size_t samples;
+    size_t samples, answers; /* as for qgc_module_eval */
     bool has_labels;
-    size_t top1; /* of the float graph */
+    size_t num_folders;
+    const char *const *folders; /* labels by folder: names of the classes */
+    size_t top1;                /* of the float graph */
     size_t num_rows;
     qgc_sens_row *rows; /* the worst first; equal ones in program order */
     size_t num_left;    /* values that the budget left out: those whose own error is smallest */

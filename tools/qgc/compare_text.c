@@ -98,9 +98,11 @@ static void put_others(FILE *out, const comparison *c)
 static void put_agreement(FILE *out, const comparison *c)
 {
     const qgc_compare_report *r = c->report;
+    put_folders(out, "folders           ", r->folders, r->num_folders);
     for (size_t i = 0; i < r->num_outputs; i++)
-        fprintf(out, "same top-1        %zu of %zu (%s)\n", r->outputs[i].agree, r->samples,
-                r->outputs[i].name);
+        if (r->outputs[i].classes > 1)
+            fprintf(out, "same top-1        %zu of %zu (%s)\n", r->outputs[i].agree,
+                    r->outputs[i].answers, r->outputs[i].name);
     if (r->has_labels && r->num_outputs)
         fprintf(out, "right             %zu in A, %zu in B\n", r->outputs[0].top1_a,
                 r->outputs[0].top1_b);
@@ -111,13 +113,19 @@ static void put_samples(FILE *out, const comparison *c)
     for (size_t i = 0; i < c->report->num_outputs; i++) {
         const qgc_compare_output *o = &c->report->outputs[i];
         fprintf(out, "\nworst samples of %s, by %s\n", o->name, c->metric);
+        bool has_positions = o->answers > c->report->samples;
         fprintf(out, "%8s %6s %10s %9s %10s  %s\n", "sample", "SQNR", "MSE", "cosine", "max error",
-                "greatest at");
+                has_positions ? "other top-1" : "greatest at");
         for (size_t k = 0; k < o->num_worst; k++) {
             const qgc_compare_sample *s = &o->worst[k];
             fprintf(out, "%8zu", s->index);
             put_db(out, s->sqnr, true);
-            fprintf(out, " %10.4g %9.6f %10.4g  %zu", s->mse, s->cosine, s->max_abs, s->top_a);
+            fprintf(out, " %10.4g %9.6f %10.4g  %zu", s->mse, s->cosine, s->max_abs,
+                    has_positions ? s->unlike : s->top_a);
+            if (has_positions) {
+                fprintf(out, " of %zu\n", o->answers / c->report->samples);
+                continue;
+            }
             fprintf(out, s->top_a == s->top_b ? "\n" : ", then %zu\n", s->top_b);
         }
     }
@@ -285,7 +293,8 @@ static void put_json_sample(FILE *out, const qgc_compare_sample *s)
     put_json_number(out, s->cosine);
     fprintf(out, ", \"max_abs\": ");
     put_json_number(out, s->max_abs);
-    fprintf(out, ", \"top_a\": %zu, \"top_b\": %zu}", s->top_a, s->top_b);
+    fprintf(out, ", \"top_a\": %zu, \"top_b\": %zu, \"unlike\": %zu}", s->top_a, s->top_b,
+            s->unlike);
 }
 
 static void put_json_outputs(FILE *out, const comparison *c)
@@ -295,7 +304,8 @@ static void put_json_outputs(FILE *out, const comparison *c)
     for (size_t i = 0; i < r->num_outputs; i++) {
         fprintf(out, "    {");
         put_field(out, "value", r->outputs[i].name);
-        fprintf(out, "\"agree\": %zu, ", r->outputs[i].agree);
+        fprintf(out, "\"answers\": %zu, \"agree\": %zu, ", r->outputs[i].answers,
+                r->outputs[i].agree);
         if (r->has_labels)
             fprintf(out, "\"top1_a\": %zu, \"top1_b\": %zu, ", r->outputs[i].top1_a,
                     r->outputs[i].top1_b);

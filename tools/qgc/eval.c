@@ -1,6 +1,7 @@
 /* qgc eval: how good a graph is on data. */
 #include "calibrate.h"
 #include "lower.h"
+#include "output.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,16 +15,21 @@ static double percent(size_t part, size_t whole)
 static void print_report(const qgc_eval_report *r)
 {
     printf("samples      %zu\n", r->samples);
+    put_folders(stdout, "folders      ", r->folders, r->num_folders);
+    if (r->answers != r->samples)
+        printf("answers      %zu: %g for each sample, of %zu classes\n", r->answers,
+               (double)r->answers / (double)r->samples, r->classes);
     if (r->has_labels) {
-        printf("top-1        %.2f %%  (%zu)\n", percent(r->top1, r->samples), r->top1);
-        printf("top-5        %.2f %%  (%zu)\n", percent(r->top5, r->samples), r->top5);
+        printf("top-1        %.2f %%  (%zu)\n", percent(r->top1, r->answers), r->top1);
+        printf("top-5        %.2f %%  (%zu)\n", percent(r->top5, r->answers), r->top5);
     }
     if (r->macs > 0)
         printf("MACs         %.4g M per sample, %.1f %% on quantized operands\n", r->macs / 1e6,
                100 * r->quantized_macs / r->macs);
     if (!r->has_reference)
         return;
-    printf("same top-1   %.2f %%  (%zu)\n", percent(r->agree, r->samples), r->agree);
+    if (r->classes > 1)
+        printf("same top-1   %.2f %%  (%zu)\n", percent(r->agree, r->answers), r->agree);
     printf("MSE          %.6g\nPSNR         %.2f dB\nmax error    %.6g\n", r->mse, r->psnr,
            r->max_abs);
 }
@@ -56,7 +62,7 @@ static int check_limits(invocation *call, const qgc_eval_report *r)
         return -1;
     }
     bool is_broken = qgc_mismatch_report(call->context, r->result, &r->broken) != QGC_OK;
-    return is_broken || (has_top1 && percent(r->top1, r->samples) < top1) ||
+    return is_broken || (has_top1 && percent(r->top1, r->answers) < top1) ||
            (has_psnr && r->psnr < psnr);
 }
 

@@ -59,3 +59,17 @@ void put_csv_string(FILE *out, const char *text)
     }
     fputc('"', out);
 }
+
+void put_folders(FILE *out, const char *before, const char *const *names, size_t num)
+{
+    enum { MOST = 20 };
+    fputs(num ? before : "", out);
+    for (size_t i = 0; i < num; i++) {
+        if (num > MOST && i == MOST / 2) {
+            fputs(", ...", out);
+            i = num - 1;
+        }
+        fprintf(out, "%s%zu %s", i ? ", " : "", i, names[i]);
+    }
+    fputs(num ? "\n" : "", out);
+}

@@ -18,4 +18,7 @@ void put_json_number(FILE *out, double value);
 /* A field of CSV, in quotes. */
 void put_csv_string(FILE *out, const char *text);
 
+/* "0 bag, 1 boot, ..., 999 zebra": classes by folder; nothing for none. */
+void put_folders(FILE *out, const char *before, const char *const *names, size_t num);
+
 #endif

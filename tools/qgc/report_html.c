@@ -31,8 +31,8 @@ static void put_top1(html *page, const quantize_report *r)
     const qgc_eval_report *a = &r->float_accuracy, *b = &r->accuracy;
     if (!b->has_labels)
         return;
-    double before = percent((double)a->top1, (double)a->samples);
-    double after = percent((double)b->top1, (double)b->samples);
+    double before = percent((double)a->top1, (double)a->answers);
+    double after = percent((double)b->top1, (double)b->answers);
     html_tile(page, HTML_PLAIN, "top-1 in floats", "%.2f %%", before);
     html_tile(page, tone_above(after - before, -0.5, -2), "top-1 quantized", "%.2f %%", after);
 }
@@ -50,12 +50,13 @@ static void put_speed(html *page, double before, double after)
 
 static void put_tiles(html *page, const quantize_report *r)
 {
-    double agree = percent((double)r->accuracy.agree, (double)r->accuracy.samples);
+    double agree = percent((double)r->accuracy.agree, (double)r->accuracy.answers);
     double output = worst_output(&r->values);
     double integers = percent(r->after.quantized_macs, r->after.macs);
     html_tiles_begin(page);
     put_top1(page, r);
-    html_tile(page, tone_above(agree, 99, 95), "same answer as in floats", "%.2f %%", agree);
+    if (r->accuracy.classes > 1)
+        html_tile(page, tone_above(agree, 99, 95), "same answer as in floats", "%.2f %%", agree);
     if (isfinite(output))
         html_tile(page, tone_above(output, 20, 10), "signal to error, worst output", "%.1f dB",
                   output);
@@ -112,7 +113,7 @@ static double share_of_worst(const qgc_sens_report *s, size_t i)
 static void put_trial(html *page, const qgc_sens_report *s, size_t i)
 {
     const qgc_sens_row *row = &s->rows[i];
-    double agree = percent((double)row->agree, (double)s->samples);
+    double agree = percent((double)row->agree, (double)s->answers);
     html_row(page);
     html_value(page, row->name);
     html_write(page, "<td>%s</td><td>%s</td><td>%s</td>", row->is_weight ? "weight" : "activation",

@@ -123,6 +123,9 @@ void sens_write_table(FILE *out, const void *report)
         width = (int)strlen(s->rows[i].name) > width ? (int)strlen(s->rows[i].name) : width;
     fprintf(out, "# What quantizing one value alone costs; by %s, worst first. %zu samples.\n",
             r->metric, s->samples);
+    if (s->answers != s->samples)
+        fprintf(out, "# Answers: %zu.\n", s->answers);
+    put_folders(out, "# Folders: ", s->folders, s->num_folders);
     if (s->has_labels)
         fprintf(out, "# In floats %zu of them are right.\n", s->top1);
     if (s->num_left)

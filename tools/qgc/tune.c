@@ -122,9 +122,13 @@ static qgc_result score_of(tuner *t, const qgc_compare_report *r, score *out)
     if (!r->num_outputs)
         return qgc_context_usage_error(
             t->call->context, "%s: no output of the quantized graph can be compared", t->file);
-    out->samples = r->samples;
+    if (!t->labels && t->max_drop < INFINITY && r->outputs[0].classes < 2)
+        return qgc_context_usage_error(t->call->context,
+                                       "--max-drop needs scores of several classes, the first "
+                                       "result has one: use --min-sqnr");
+    out->samples = r->outputs[0].answers;
     out->right = r->has_labels ? r->outputs[0].top1_b : r->outputs[0].agree;
-    t->floats_right = r->has_labels ? r->outputs[0].top1_a : r->samples;
+    t->floats_right = r->has_labels ? r->outputs[0].top1_a : r->outputs[0].answers;
     out->sqnr = INFINITY;
     out->broken = 0;
     for (size_t i = 0; i < r->num_rows; i++) {
