@@ -173,6 +173,18 @@ static void unlink_use(qgc_use *use)
     use->value = NULL;
 }
 
+void qgc_func_order_uses(qgc_func *func)
+{
+    QGC_EACH_NODE (node, func)
+        for (uint32_t i = 0; i < node->num_operands; i++) {
+            qgc_value *value = node->operands[i].value;
+            if (!value)
+                continue;
+            unlink_use(&node->operands[i]);
+            link_use(&node->operands[i], value);
+        }
+}
+
 static void link_node(qgc_node *node, qgc_node *before)
 {
     qgc_func *func = node->func;

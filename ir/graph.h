@@ -35,7 +35,8 @@ struct qgc_value {
     qgc_node *def;        /* NULL: a parameter */
     uint32_t index;       /* among the node's results, or the parameters */
     uint32_t num_uses;
-    qgc_use *first_use, *last_use; /* in the order in which they were made */
+    qgc_use *first_use,
+        *last_use; /* in the order in which they were made; see qgc_func_order_uses */
     qgc_loc loc;
 };
 
@@ -120,6 +121,9 @@ size_t qgc_func_fixed_batch(const qgc_func *func);
 qgc_name qgc_func_batch_symbol(const qgc_func *func);
 /* Assigns node ids 0, 1, ... in order; returns their number. */
 uint32_t qgc_func_number(qgc_func *func);
+
+/* Uses of each value in the order of the text, as if the function were read from it. */
+void qgc_func_order_uses(qgc_func *func);
 
 /* Makes a node before |before| (NULL: at the end). |operands| is flat, NULL for absent ones;
  * results get no name yet (qgc_value_set_name) and no type (qgc_node_infer or direct assignment).

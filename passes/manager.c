@@ -200,6 +200,13 @@ static qgc_result verify_after(qgc_module *module, const char *pass)
                       "the graph is broken after %s: a bug in this pass", pass);
 }
 
+/* A pass sees the graph as it would from a file, whatever ran before it. */
+static void order_uses(qgc_module *module)
+{
+    QGC_EACH_FUNC (func, module)
+        qgc_func_order_uses(func);
+}
+
 static qgc_result run_step(pipeline *p, step *s, qgc_module *module,
                            const qgc_pipeline_options *options)
 {
@@ -208,6 +215,7 @@ static qgc_result run_step(pipeline *p, step *s, qgc_module *module,
     memcpy(env.options, s->options, sizeof env.options);
     p->context->diag.origin = s->pass->name;
     double start = now();
+    order_uses(module);
     qgc_pass_status status = s->pass->run(module, &env);
     s->seconds = now() - start;
     s->ran = true;
