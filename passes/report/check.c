@@ -60,6 +60,8 @@ qgc_dtype qgc_held_in(const qgc_value *value)
     const qgc_node *def = value->def;
     if (def && def->op == QGC_OP_DEQUANTIZE)
         return qgc_node_operand(def, 0)->type->dtype;
+    if (def && def->op == QGC_OP_FAKE_CAST)
+        return qgc_node_attr(def, "to")->dtype;
     if (def && def->op == QGC_OP_OBSERVE) {
         const qgc_spec *spec = qgc_observer_spec(def);
         bool has_type =
@@ -203,7 +205,8 @@ static const char *types_of(qgc_arena *arena, const qgc_node *node)
     for (uint32_t i = 0; i < node->num_results; i++) {
         const qgc_value *value = &node->results[i];
         const qgc_node *user = value->num_uses ? value->first_use->user : NULL;
-        bool is_step = user && (user->op == QGC_OP_QUANTIZE || user->op == QGC_OP_OBSERVE);
+        bool is_step = user && (user->op == QGC_OP_QUANTIZE || user->op == QGC_OP_OBSERVE ||
+                                user->op == QGC_OP_FAKE_CAST);
         qgc_dtype dtype = is_step && user->op == QGC_OP_QUANTIZE ? user->results[0].type->dtype
                           : is_step                              ? qgc_held_in(&user->results[0])
                                                                  : value->type->dtype;
