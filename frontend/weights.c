@@ -56,6 +56,13 @@ static const char *file_path(qgc_module *module, const char *directory,
     return qgc_arena_printf(arena, "%.*s.%s.safetensors", (int)stem, name, file->hash->data);
 }
 
+/* What was written to stdout has no file beside it. */
+static bool lies_beside_stdin(const qgc_module *module, const qgc_weights_file *file)
+{
+    const char *name = qgc_source_get(&module->context->sources, file->loc.source)->name;
+    return !file->path && (strcmp(name, "-") == 0 || strcmp(name, "<stdin>") == 0);
+}
+
 static qgc_result check_unique(qgc_module *module, const weights *w, const qgc_weights_file *file)
 {
     const qgc_safetensors *last = &w->files[w->num - 1];
@@ -76,6 +83,10 @@ static qgc_result open_one(qgc_module *module, const char *directory, weights *w
     if (!qgc_path_stays_inside(qgc_name_str(shown)) || (!file->path && strchr(shown->data, '/')))
         return qgc_report(diag, file->loc, QGC_D_FILE_PATH,
                           "weights file \"%s\" is not inside the model's folder", shown->data);
+    if (lies_beside_stdin(module, file))
+        return qgc_report(diag, file->loc, QGC_D_FILE_PATH,
+                          "weights self: a graph from stdin has no file beside it; have it written "
+                          "with -o FILE.qir, and read that");
     const char *path = file_path(module, directory, file);
     if (qgc_safetensors_open(diag, path, &w->files[w->num]) != QGC_OK) {
         qgc_note(diag, file->loc, "named here");
@@ -93,6 +104,9 @@ qgc_result qgc_weights_open(void *user, qgc_module *module)
     module->close_weights = close_weights;
     module->weights_user = w;
     for (size_t i = 0; i < module->weights.size; i++)
-        QGC_TRY(open_one(module, user, w, &module->weights.data[i]));
+        if (open_one(module, user, w, &module->weights.data[i]) != QGC_OK) {
+            module->find_weight = NULL; /* that is the error, not each of its weights */
+            return QGC_FAILED;
+        }
     return QGC_OK;
 }
