@@ -6,6 +6,7 @@ Sections of FILE are separated by `// -----`. One is a graph with comments:
 
     // CASE 58 conv2d           what it is called
     // RULE quantizer pt2e-x    lines of a rules file; none: the graph is annotated already
+    // PARTIAL                  steps that the graph holds already stay
 
 Printed for each: `case NAME: q N, dq N, dqc N` (quantize; dequantize per tensor and per channel,
 constants' among them; `choose`, `q.t` and `dq.t` behind them where ranges are chosen while running),
@@ -64,7 +65,8 @@ def passes_of(graph, rules, directory):
         return "prepare"
     file = directory / "rules.qcfg"
     file.write_text("".join(rule + "\n" for rule in rules))
-    return f"infer-shapes,fuse,annotate{{rules={file}}},prepare"
+    partial = "{partial}" if re.search("^// PARTIAL$", graph, re.M) else ""
+    return f"infer-shapes,fuse,annotate{{rules={file}}},prepare{partial}"
 
 
 def run(graph, rules, directory):
