@@ -24,7 +24,8 @@ typedef struct qgc_check {
 /* Reports at |node|, with its op, value and the row's help. */
 void qgc_find(qgc_checker *c, const qgc_node *node, const char *format, ...) QGC_PRINTF(3, 4);
 
-/* What a value is held in: behind a dequantize, fake_cast or observer the type there, else its own. */
+/* What a value is held in: behind a dequantize, fake_cast or observer the type there, else its own.
+ */
 qgc_dtype qgc_held_in(const qgc_value *value);
 /* The value without observers and steps around it. */
 const qgc_value *qgc_bare_value(const qgc_value *value);
