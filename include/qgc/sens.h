@@ -43,8 +43,8 @@ typedef struct qgc_sens_row {
     double sqnr, mse, cosine; /* -infinity, infinity, -1 where an element is broken */
     qgc_mismatch broken;      /* elements that are NaN or infinite in one run only; of all results,
                                  |element| counts within its own */
-    size_t agree; /* answers of the first result whose highest class stays */
-    size_t top1;  /* with labels: answers that are right */
+    size_t agree;             /* answers of the first result whose highest class stays */
+    size_t top1;              /* with labels: answers that are right */
 } qgc_sens_row;
 
 typedef struct qgc_sens_report {
