@@ -60,6 +60,12 @@ static qgc_result check(invocation *call, qgc_module *module, qgc_module *stats,
                                            .stats = stats,
                                            .finding = findings_add,
                                            .user = findings};
+    if (options.rules && !has_form(module, "float"))
+        return qgc_context_usage_error(
+            call->context,
+            "--rules is for a float graph, %s is %s: what the rules said "
+            "stands in it",
+            call->files[0], qgc_module_form(module));
     QGC_CHECK(qgc_module_check(module, &options, &warnings));
     qgc_context_flush(call->context, stdout, s.is_json ? QGC_DIAG_JSON : QGC_DIAG_TEXT, false);
     if (!s.is_json)

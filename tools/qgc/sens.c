@@ -204,12 +204,27 @@ static qgc_result write_files(invocation *call, const ranking *r)
 
 /* ---- the command ---- */
 
+/* Statistics that are there already leave nothing to do for what says how to make them. */
+static qgc_result check_calibrated(invocation *call, const qgc_module *module)
+{
+    static const char *const of_statistics[] = {"--rules", "--calibration", "--calibration-input"};
+    if (!has_form(module, "calibrated"))
+        return QGC_OK;
+    for (size_t i = 0; i < sizeof of_statistics / sizeof *of_statistics; i++)
+        if (has_option(call, of_statistics[i]))
+            return qgc_context_usage_error(call->context,
+                                           "%s: the graph is calibrated already, %s is for others",
+                                           call->files[0], of_statistics[i]);
+    return QGC_OK;
+}
+
 static qgc_result rank_and_write(invocation *call, qgc_module *module)
 {
     qgc_sens_options options = {.func = NULL};
     qgc_sens_report report = {0};
     data_source data, calibration;
     const char *by = get_option(call, "--by");
+    QGC_CHECK(check_calibrated(call, module));
     QGC_CHECK(read_data(call, &data));
     QGC_CHECK(read_calibration_data(call, &data, &calibration));
     QGC_CHECK(read_sens_options(call, &options));
