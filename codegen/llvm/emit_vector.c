@@ -440,7 +440,7 @@ static void emit_by_pixel(qgc_emitter *e, const qgc_emit_channels *c, LLVMValueR
                           const qgc_emit_place *place, int64_t channels)
 {
     LLVMTypeRef type = LLVMVectorType(e->i8, c->vectors * c->lanes);
-    LLVMValueRef addend = qgc_emit_load(e, type, place->addend, 1);
+    LLVMValueRef addend = place->addend ? qgc_emit_load(e, type, place->addend, 1) : NULL;
     for (uint32_t v = 0; v < c->vectors; v++) {
         factors by = emit_factors(e, c, v);
         acc[v] = emit_integers(e, c, acc[v], &by, addend, v);
@@ -452,7 +452,9 @@ void qgc_emit_finish_tile(qgc_emitter *e, const qgc_emit_channels *c, uint32_t p
                           LLVMValueRef *acc, const qgc_emit_place *places, int64_t channels)
 {
     const qgc_epilogue *epilogue = c->epilogue;
-    if (!epilogue->is_raw && !epilogue->has_addend) {
+    /* narrowing on aarch64 takes a register more than its operands have */
+    bool by_pixel = epilogue->has_addend || e->level->arch == QGC_ARCH_AARCH64;
+    if (!epilogue->is_raw && !by_pixel) {
         (c->vectors == 4 ? emit_by_half : emit_by_vector)(e, c, pixels, acc, places, channels);
         return;
     }
