@@ -13,8 +13,16 @@
 #define QGC_F32_LN2_HI  0x1.62e4p-1f    /* 15 bits: a product with |n| < 512 is exact */
 #define QGC_F32_LN2_LO  0x1.7f7d1cp-20f /* ln 2 - LN2_HI */
 #define QGC_F32_LOG2_E  0x1.715476p+0f  /* 1 / ln 2 */
-#define QGC_F32_ROUNDER 0x1.8p+23f      /* t = x + ROUNDER leaves rne(x) in the low bits of t */
+#define QGC_F32_PI_2_HI 0x1.921fb6p+0f
+#define QGC_F32_PI_2_LO -0x1.777a5cp-25f
+#define QGC_F32_ROUNDER 0x1.8p+23f /* t = x + ROUNDER leaves rne(x) in the low bits of t */
 #define QGC_F32_SIGN    UINT32_C(0x80000000)
+
+/* 2/pi: 31 zero bits and the units bit, then 224 bits of fraction. */
+#define QGC_F32_TWO_OVER_PI                                                                        \
+    {                                                                                              \
+        0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,     \
+    }
 
 /* Horner form; |table| is one of QGC_MATH_*. The loop has a constant count. */
 #define QGC_F32_POLY(out, table, t)                                                                \

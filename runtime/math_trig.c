@@ -3,8 +3,8 @@
 
 #include "runtime/math_bits.h"
 
-#define PI_2_HI 0x1.921fb6p+0f
-#define PI_2_LO -0x1.777a5cp-25f
+#define PI_2_HI QGC_F32_PI_2_HI
+#define PI_2_LO QGC_F32_PI_2_LO
 
 /* x = quadrant * pi/2 + r, |r| <= pi/4 (a little over), quadrant mod 4. */
 typedef struct trig_parts {
@@ -12,10 +12,7 @@ typedef struct trig_parts {
     uint32_t quadrant;
 } trig_parts;
 
-/* 2/pi: 31 zero bits and the units bit, then 224 bits of fraction. */
-static const uint32_t two_over_pi[8] = {
-    0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
-};
+static const uint32_t two_over_pi[8] = QGC_F32_TWO_OVER_PI;
 
 /* 32 bits of the table from bit |position| on. */
 static uint32_t table_bits(uint32_t position)

@@ -41,6 +41,13 @@ static vector is_below(qgc_emitter *e, vector x, float bound)
     return compare(e, LLVMRealOLT, x, constant(e, x, bound));
 }
 
+/* x < 0 ? p * expm1(inner) : x */
+static vector elu(qgc_emitter *e, vector x, float p, vector inner)
+{
+    vector curve = LLVMBuildFMul(e->builder, constant(e, x, p), qgc_emit_expm1(e, inner), "");
+    return choose(e, is_below(e, x, 0), curve, x);
+}
+
 #define FUSED(name, expression)                                                                    \
     static vector fused_##name(qgc_emitter *e, const qgc_fused_step *s, vector *args)              \
     {                                                                                              \
@@ -70,6 +77,17 @@ FUSED(expm1, qgc_emit_expm1(e, a))
 FUSED(log, qgc_emit_log(e, a))
 FUSED(log1p, qgc_emit_log1p(e, a))
 FUSED(erf, qgc_emit_erf(e, a))
+FUSED(sin, qgc_emit_sin(e, a))
+FUSED(cos, qgc_emit_cos(e, a))
+FUSED(tan, qgc_emit_tan(e, a))
+FUSED(asin, qgc_emit_asin(e, a))
+FUSED(acos, qgc_emit_acos(e, a))
+FUSED(atan, qgc_emit_atan(e, a))
+FUSED(sinh, qgc_emit_sinh(e, a))
+FUSED(cosh, qgc_emit_cosh(e, a))
+FUSED(asinh, qgc_emit_asinh(e, a))
+FUSED(acosh, qgc_emit_acosh(e, a))
+FUSED(atanh, qgc_emit_atanh(e, a))
 FUSED(tanh, qgc_emit_tanh(e, a))
 FUSED(sigmoid, qgc_emit_sigmoid(e, a))
 FUSED(silu, qgc_emit_silu(e, a))
@@ -77,7 +95,11 @@ FUSED(softplus, qgc_emit_softplus(e, a))
 FUSED(mish, qgc_emit_mish(e, a))
 FUSED(gelu, s->word ? qgc_emit_gelu_tanh(e, a) : qgc_emit_gelu(e, a))
 FUSED(leaky_relu, choose(e, is_below(e, a, 0), LLVMBuildFMul(e->builder, constant(e, a, s->p), a, ""), a))
-FUSED(elu, choose(e, is_below(e, a, 0), LLVMBuildFMul(e->builder, constant(e, a, s->p), qgc_emit_expm1(e, a), ""), a))
+FUSED(elu, elu(e, a, s->p, a))
+FUSED(selu, LLVMBuildFMul(e->builder, constant(e, a, s->q), elu(e, a, s->p, a), ""))
+FUSED(celu, elu(e, a, s->p, LLVMBuildFDiv(e->builder, a, constant(e, a, s->p), "")))
+FUSED(thresholded_relu, choose(e, compare(e, LLVMRealOLE, a, constant(e, a, s->p)), constant(e, a, 0), a))
+FUSED(is_nan, qgc_emit_is_nan(e, a))
 FUSED(equal, relate(e, LLVMRealOEQ, LLVMIntEQ, a, b))
 FUSED(not_equal, relate(e, LLVMRealUNE, LLVMIntNE, a, b))
 FUSED(less, relate(e, LLVMRealOLT, LLVMIntSLT, a, b))
@@ -127,6 +149,16 @@ static vector fused_sign(qgc_emitter *e, const qgc_fused_step *s, vector *args)
     vector x = args[0], zero = constant(e, x, 0);
     vector low = choose(e, is_below(e, x, 0), constant(e, x, -1), x);
     return choose(e, compare(e, LLVMRealOGT, x, zero), constant(e, x, 1), low);
+}
+
+/* A NaN stays. */
+static vector fused_shrink(qgc_emitter *e, const qgc_fused_step *s, vector *args)
+{
+    vector x = args[0], q = constant(e, x, s->q), limit = constant(e, x, s->p);
+    vector middle = choose(e, qgc_emit_is_nan(e, x), x, constant(e, x, 0));
+    vector down = LLVMBuildFSub(e->builder, x, q, "");
+    vector above = choose(e, compare(e, LLVMRealOGT, x, limit), down, middle);
+    return choose(e, is_below(e, x, -s->p), LLVMBuildFAdd(e->builder, x, q, ""), above);
 }
 
 static vector fused_softsign(qgc_emitter *e, const qgc_fused_step *s, vector *args)

@@ -1,5 +1,6 @@
-/* Elementary functions on vectors of f32: the steps of runtime/math_exp.c and math_log.c, one
- * instruction for each of their operations, so the same bits. No fma, no fast-math. */
+/* Elementary functions on vectors of f32: the steps of runtime/math_exp.c, math_log.c and
+ * math_trig.c, one instruction for each of their operations, so the same bits. No fma, no
+ * fast-math. */
 #ifndef QGC_CODEGEN_LLVM_EMIT_MATH_H
 #define QGC_CODEGEN_LLVM_EMIT_MATH_H
 
@@ -18,6 +19,9 @@ qgc_emit_unary_fn qgc_emit_abs, qgc_emit_sqrt, qgc_emit_rne, qgc_emit_floor, qgc
 qgc_emit_unary_fn qgc_emit_exp, qgc_emit_expm1, qgc_emit_tanh, qgc_emit_sigmoid, qgc_emit_silu;
 qgc_emit_unary_fn qgc_emit_erf, qgc_emit_gelu, qgc_emit_gelu_tanh;
 qgc_emit_unary_fn qgc_emit_log, qgc_emit_log1p, qgc_emit_softplus, qgc_emit_mish;
+qgc_emit_unary_fn qgc_emit_sin, qgc_emit_cos, qgc_emit_tan, qgc_emit_asin, qgc_emit_acos;
+qgc_emit_unary_fn qgc_emit_atan, qgc_emit_sinh, qgc_emit_cosh;
+qgc_emit_unary_fn qgc_emit_asinh, qgc_emit_acosh, qgc_emit_atanh;
 LLVMValueRef qgc_emit_pow(qgc_emitter *e, LLVMValueRef x, LLVMValueRef y);
 
 #endif

@@ -2,15 +2,18 @@
 """Random float graphs, compared as random_graphs.py compares integer ones.
 
 usage: random_floats.py WORK_FILE FAMILY SEED COUNT"""
+import math
 import random
 import sys
 
 from random_graphs import RANGE, Graph, choice, compare, literal, randint, window, zero_point
 
 SPECIAL = ["0.0", "-0.0", "inf", "-inf", "nan", "1.0", "-1.0", "0.5", "-2.5", "1e-40", "-3e-45", "3.4e38", "1.17549435e-38",
-           "88.72284", "-87.33655", "-103.98", "0.875", "0.75", "104.5", "-120.5", "3.92", "8388609.0"]
+           "88.72284", "-87.33655", "-103.98", "0.875", "0.75", "104.5", "-120.5", "3.92", "8388609.0",
+           "1.5707964", "-0.7853982", "0.7853982", "6.2831855", "1e30", "-16777218.0"]
 UNARY = ["neg", "abs", "sign", "relu", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "exp", "expm1", "log", "log1p", "erf",
-         "tanh", "sigmoid", "silu", "softplus", "mish", "softsign", "gelu", "hardsigmoid", "hardswish"]
+         "tanh", "sigmoid", "silu", "softplus", "mish", "softsign", "gelu", "hardsigmoid", "hardswish", "sin",
+         "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "selu"]
 BINARY = ["add", "sub", "mul", "div", "min", "max", "prelu", "pow"]
 COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 
@@ -95,6 +98,8 @@ def step(g, shape, pool, bools):
         pool.append(g.add(f"where {choice(bools)}, {x}, {operand()}", "f32", shape))
     elif kind == "compare":
         bools.append(g.add(f"{choice(COMPARISONS)} {x}, {choice(pool)}", "bool", shape))
+        if random.random() < 0.3:
+            bools.append(g.add(f"is_nan {choice(pool)}", "bool", shape))
         if random.random() < 0.5:
             bools.append(g.add(f"{choice(['and', 'or', 'xor'])} {bools[-1]}, {choice(bools)}", "bool", shape))
             bools.append(g.add(f"not {bools[-1]}", "bool", shape))
@@ -105,7 +110,8 @@ def step(g, shape, pool, bools):
     elif kind == "fake":
         pool.append(g.add(f"fake_quant {x} {{to = i8, scale = 0.25, zero_point = {randint(-128, 127)}}}", "f32", shape))
     elif kind == "scaled":
-        pool.append(g.add(choice([f"leaky_relu {x} {{alpha = 0.3}}", f"elu {x} {{alpha = 1.7}}", f"gelu {x} {{approximate = tanh}}"]), "f32", shape))
+        pool.append(g.add(choice([f"leaky_relu {x} {{alpha = 0.3}}", f"elu {x} {{alpha = 1.7}}", f"celu {x} {{alpha = 0.7}}",
+                             f"thresholded_relu {x} {{alpha = 0.5}}", f"shrink {x} {{lambd = 0.5, bias = 0.25}}", f"gelu {x} {{approximate = tanh}}"]), "f32", shape))
 
 
 def elementwise():
@@ -155,8 +161,10 @@ def integers():
     for _ in range(choice([1, 3, 6])):
         operand = choice(pool) if random.random() < 0.5 else values(broadcast(shape))
         if dtype in ("i32", "i64") and random.random() < 0.5:
-            y = g.add(f"{choice(['add', 'sub', 'mul', 'min', 'max'])} {choice(pool)}, {operand}", dtype, shape)
-            pool.append(y)
+            ops = ["add", "sub", "mul", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"]
+            pool.append(g.add(f"{choice(ops)} {choice(pool)}, {operand}", dtype, shape))
+            if random.random() < 0.3:
+                pool.append(g.add(f"bitwise_not {pool[-1]}", dtype, shape))
         bools.append(g.add(f"{choice(COMPARISONS)} {choice(pool)}, {operand}", "bool", shape))
         if random.random() < 0.3:
             bools.append(g.add(f"{choice(['equal', 'not_equal'])} {choice(bools)}, {bools[-1]}", "bool", shape))
@@ -243,7 +251,19 @@ def matmul():
     return g
 
 
-FAMILIES = {"elementwise": [elementwise], "integers": [integers], "products": [conv, conv, linear, matmul]}
+def curves():
+    """Each function of one number alone: every special value, angles near multiples of pi/2, all magnitudes."""
+    g = Graph()
+    values = [*SPECIAL, *(f"{random.choice([-1, 1]) * math.pi / 2 * n:.9g}" for n in [1, 2, 3, 4, 1e3, 1e9, 1e20, 1e37])]
+    values += [number(style) for style in ("near", "wide", "halves") for _ in range(20)]
+    values += [f"{random.uniform(-1, 1):.9g}" for _ in range(20)]
+    x = g.add(f"const [{', '.join(values)}]", "f32", [len(values)])
+    for op in UNARY:
+        g.result(g.add(f"{op} {x}", "f32", [len(values)]), "f32", [len(values)])
+    return g
+
+
+FAMILIES = {"curves": [curves], "elementwise": [elementwise], "integers": [integers], "products": [conv, conv, linear, matmul]}
 
 
 def kept(level, step):
