@@ -37,6 +37,26 @@ static bool has_float(const qgc_node *node)
     return false;
 }
 
+static bool is_finite(qgc_annotator *a, const qgc_value *value)
+{
+    static const char yes, no;
+    void **known = qgc_map_at(&a->finite, value);
+    if (!*known)
+        *known = (void *)(qgc_constant_is_finite(value, a->env->scratch) ? &yes : &no);
+    return *known == &yes;
+}
+
+const qgc_operand_spec *qgc_annotate_infinite(qgc_annotator *a, const qgc_node *node)
+{
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *value = node->operands[i].value;
+        const qgc_operand_spec *row = value ? operand_row(node, i) : NULL;
+        if (row && row->quant != QGC_Q_NONE && qgc_is_constant(value) && !is_finite(a, value))
+            return row;
+    }
+    return NULL;
+}
+
 static const char OUTSIDE[] = "it does not lie between quant_stub and dequant_stub";
 
 /* Of an op whose activations are all constant; what varies may be an index, or a condition. */
@@ -59,7 +79,7 @@ static const char *constant_reason(const qgc_node *node, qgc_arena *scratch)
 }
 
 /* Why the op stays float; NULL where it does not. */
-static const char *reason(const qgc_annotator *a, const qgc_node *node)
+static const char *reason(qgc_annotator *a, const qgc_node *node)
 {
     qgc_arena *scratch = a->env->scratch;
     bool any = false, all_constant = true;
@@ -82,7 +102,12 @@ static const char *reason(const qgc_annotator *a, const qgc_node *node)
     if (node->results[0].type->dtype != QGC_DTYPE_F32)
         return qgc_arena_printf(scratch, "its result is %s, only f32 is quantized",
                                 qgc_type_str(scratch, node->results[0].type));
-    return all_constant ? constant_reason(node, scratch) : NULL;
+    if (all_constant)
+        return constant_reason(node, scratch);
+    const qgc_operand_spec *infinite = qgc_annotate_infinite(a, node);
+    return infinite
+               ? qgc_arena_printf(scratch, "operand %s holds an infinity or a NaN", infinite->name)
+               : NULL;
 }
 
 static void set_spec(qgc_node *node, uint32_t slot, const qgc_spec *spec, qgc_arena *scratch)
@@ -542,7 +567,7 @@ static bool visit_module(qgc_annotator *a, qgc_module *module)
 qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
 {
     const char *path = env->options[CHANGELOG];
-    qgc_annotator a = {.env = env, .rules = load_rules(env)};
+    qgc_annotator a = {.env = env, .rules = load_rules(env), .finite = {.arena = env->scratch}};
     if (!a.rules)
         return QGC_PASS_FAILED;
     if (path[0])

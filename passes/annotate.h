@@ -12,6 +12,7 @@ typedef struct qgc_annotator {
     qgc_stubs stubs;
     qgc_change_log *log; /* or NULL */
     qgc_loc taking;      /* the row of a quantizer table that takes a chain */
+    qgc_map finite;      /* constants: known to be so, or not */
     bool failed;
 } qgc_annotator;
 
@@ -23,6 +24,9 @@ bool qgc_annotate_port(qgc_annotator *annotator, qgc_node *node, uint32_t slot,
                        const qgc_spec *start, uint32_t start_row);
 /* Takes back what qgc_annotate_port wrote. */
 void qgc_annotate_drop(const qgc_annotator *annotator, qgc_node *node, uint32_t slot);
+/* The operand that is a constant with an infinity or a NaN, for which there are no integers, so
+ * that the op stays float; or NULL. */
+const qgc_operand_spec *qgc_annotate_infinite(qgc_annotator *annotator, const qgc_node *node);
 /* Whether rules say of every port of the op that it stays float, or it lies outside the
  * module's stubs: no quantizer takes it then. */
 bool qgc_annotate_excludes(qgc_annotator *annotator, qgc_node *node);

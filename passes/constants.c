@@ -2,6 +2,7 @@
 
 #include "runtime/interp.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -17,7 +18,8 @@ static bool is_constant(const qgc_value *value, int *visits)
     uint32_t traits = qgc_node_op(node)->traits;
     if (traits & QGC_TRAIT_CONSTANT)
         return true;
-    if ((traits & IMPURE && !(traits & QGC_TRAIT_OBSERVER)) || !node->num_operands)
+    if ((traits & IMPURE && !(traits & QGC_TRAIT_OBSERVER)) || !node->num_operands ||
+        !value->type || !value->type->is_static)
         return false;
     for (uint32_t i = 0; i < node->num_operands; i++)
         if (node->operands[i].value && !is_constant(node->operands[i].value, visits))
@@ -29,6 +31,29 @@ bool qgc_is_constant(const qgc_value *value)
 {
     int visits = 0;
     return is_constant(value, &visits);
+}
+
+static bool are_finite(const qgc_tensor *data)
+{
+    if (data->dtype != QGC_DTYPE_F32)
+        return true;
+    for (size_t i = 0; i < data->bytes / sizeof(float); i++)
+        if (!isfinite(((const float *)data->data)[i]))
+            return false;
+    return true;
+}
+
+bool qgc_constant_is_finite(const qgc_value *value, qgc_arena *arena)
+{
+    qgc_diag *diag = &value->def->func->module->context->diag;
+    size_t reported = diag->list.size;
+    qgc_arena_mark mark = qgc_arena_get_mark(arena);
+    const qgc_tensor *data;
+    bool is_known = qgc_constant_data(value, arena, &data) == QGC_OK;
+    bool result = !is_known || are_finite(data);
+    qgc_diag_rollback(diag, reported);
+    qgc_arena_reset(arena, mark);
+    return result;
 }
 
 static void keep(const qgc_tensor *computed, qgc_arena *arena, const qgc_tensor **out)

@@ -207,7 +207,10 @@ static bool node_fits(matcher *m, const qgc_take_step *step, qgc_node *node)
                   QGC_STR_ARG(rule_of(m)->under));
     if (qgc_annotate_excludes(m->annotator, node))
         return no(m, "rules say that %%%s stays float", node->results[0].name->data);
-    return !all_constant(node) || no(m, "all operands are constant");
+    if (all_constant(node))
+        return no(m, "all operands are constant");
+    const qgc_operand_spec *infinite = qgc_annotate_infinite(m->annotator, node);
+    return !infinite || no(m, "operand %s holds an infinity or a NaN", infinite->name);
 }
 
 /* Conditions, and whether the rule is about chains of this kind. */
