@@ -173,12 +173,17 @@ enum {
     QGC_CONV_NUM_CONSTANTS
 };
 
-/* Depthwise convolution of NHWC u8: a sum of each channel by itself. Channels go in chunks of four
- * vectors; the bytes of four neighbouring pixels of a channel make the 32-bit lane that a dot
- * product takes, in the order of a block of four vectors. A group of four pixels serves several
- * outputs of its row, each with its weights shifted to where its window begins, and all rows of a
- * tile that it is in the window of. */
-enum { QGC_DEPTHWISE_UNROLLED = 7 }; /* most rows of a kernel that are no loop */
+/* Convolution of NHWC u8 whose groups have as many channels as outputs, 1, 2, 4 or 8. Channels
+ * go in chunks of four vectors, in the order of a block of four vectors. What is read of the input
+ * serves several outputs of its row, and all rows of a tile that it is in the window of.
+ *
+ * Depthwise, the bytes of four neighbouring pixels of a channel make the 32-bit lane that a dot
+ * product takes; each output has its weights shifted to where its window begins. Wider groups take
+ * one pixel: within each 16 bytes its four words are repeated, x[d] has word d in all lanes. Those
+ * are the channels of the lanes' own groups, for such groups do not cross 16 channels; vector v
+ * takes |steps| of them, from v / steps * steps on. Two channels take a word of two groups, with
+ * weights 0 for the other one. */
+enum { QGC_DEPTHWISE_UNROLLED = 7, QGC_DEPTHWISE_UNROLLED_STEPS = 64 };
 typedef struct qgc_depthwise_kernel {
     qgc_kernel base; /* units: blocks of output rows; full ones of all images, then the others */
     int64_t images, out_h, out_w, channels;
@@ -189,12 +194,16 @@ typedef struct qgc_depthwise_kernel {
     int64_t row_stride;       /* input rows from an output row to the next one */
     int64_t row_dilation;     /* input rows from a kernel row to the next one */
     int64_t width;            /* of the window with its dilation */
+    int64_t taps, dilation;   /* of a row of the window */
+    uint32_t group_channels;  /* 1: depthwise */
+    uint32_t pixels;          /* that are read together: 4 depthwise, else 1 */
     uint32_t rows;            /* of a tile and of a full block */
-    uint32_t outputs, groups; /* of a row of a tile: neighbouring outputs, groups of four pixels */
+    uint32_t outputs, groups; /* of a row of a tile: neighbouring outputs, groups of pixels */
     qgc_epilogue epilogue;
 } qgc_depthwise_kernel;
 
-/* Constants as of conv; weights [chunk][kernel row][output][group][vector][lane][4]. */
+/* Constants as of conv; weights [chunk][kernel row][output][group][vector][lane][4], of wider
+ * groups [chunk][kernel row][tap][step][vector][lane][4]. */
 
 /* Lanes of the vectors of a chunk: all that the level has, fewer for a short last one. */
 static inline uint32_t qgc_chunk_lanes(int64_t channels, uint32_t most)
@@ -205,12 +214,43 @@ static inline uint32_t qgc_chunk_lanes(int64_t channels, uint32_t most)
     return lanes;
 }
 
-/* Some pixel of |group| is in the window of |output|. */
+/* Some pixel of |group| is in the window of |output|, and no pixel between its taps. */
 static inline bool qgc_depthwise_meets(const qgc_depthwise_kernel *k, uint32_t output,
                                        uint32_t group)
 {
-    int64_t first = output * k->stride;
-    return first < 4 * (int64_t)group + 4 && first + k->width > 4 * (int64_t)group;
+    int64_t from = (int64_t)group * k->pixels - output * k->stride;
+    bool is_between = k->pixels == 1 && from % k->dilation != 0;
+    return from + k->pixels > 0 && from < k->width && !is_between;
+}
+/* Groups of pixels that |outputs| neighbours read. */
+static inline uint32_t qgc_depthwise_groups(const qgc_depthwise_kernel *k, uint32_t outputs)
+{
+    return (uint32_t)(((outputs - 1) * k->stride + k->width + k->pixels - 1) / k->pixels);
+}
+/* Dot products that a tap of one pixel takes, per vector. */
+static inline uint32_t qgc_depthwise_steps(const qgc_depthwise_kernel *k)
+{
+    return k->group_channels > 4 ? k->group_channels / 4 : 1;
+}
+/* Kernel rows are a loop, of tiles of one row. */
+static inline bool qgc_depthwise_is_long(const qgc_depthwise_kernel *k)
+{
+    return k->kernel_h > QGC_DEPTHWISE_UNROLLED ||
+           (k->pixels == 1 &&
+            k->kernel_h * k->taps * qgc_depthwise_steps(k) > QGC_DEPTHWISE_UNROLLED_STEPS);
+}
+/* Vectors of weights: of a kernel row; before those with which |output| takes |group|. */
+static inline int64_t qgc_depthwise_row_vectors(const qgc_depthwise_kernel *k)
+{
+    return 4 *
+           (k->pixels == 1 ? k->taps * qgc_depthwise_steps(k) : (int64_t)k->outputs * k->groups);
+}
+static inline int64_t qgc_depthwise_vectors_before(const qgc_depthwise_kernel *k, uint32_t output,
+                                                   uint32_t group)
+{
+    int64_t tap = ((int64_t)group - output * k->stride) / k->dilation;
+    return 4 *
+           (k->pixels == 1 ? tap * qgc_depthwise_steps(k) : (int64_t)output * k->groups + group);
 }
 
 /* The kernel row that meets input row |y| for row |row| of a tile, or -1. */

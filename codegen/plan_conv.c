@@ -213,27 +213,51 @@ static void pack(conv *c)
 
 /* ---- the step ---- */
 
-/* Rows that are long enough, and pixels whose addresses otherwise each take divisions. */
-static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
+/* The addresses of neighbouring pixels of a part are a constant apart, also across rows. */
+static bool is_flat(const qgc_conv_kernel *k, const qgc_conv_part *part)
 {
-    enum { LONG_ROW = 20 };
     const qgc_pixels *all[] = {&k->in, &k->out, k->epilogue.has_addend ? &k->addend : NULL};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] && !qgc_pixels_are_flat(all[i], k->images, part->rows, k->out_w))
-            return k->out_w >= LONG_ROW;
-    return false;
+            return false;
+    return true;
+}
+
+/* Pixels whose addresses otherwise each take divisions: in rows that are long enough, the shorter
+ * the sums the sooner. */
+static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
+{
+    enum { LONG_ROW = 20, ROW = 8, SHORT_SUM = 64 };
+    bool is_short = k->num_runs * k->run_steps * k->tile_vectors <= SHORT_SUM;
+    return !is_flat(k, part) && k->out_w >= (is_short ? ROW : LONG_ROW);
+}
+
+/* Most pixels of a tile. One vector per pixel is short of loads, so the more pixels share one of
+ * weights the better; but not of pixels that each have an address. */
+static uint32_t most_pixels(const qgc_plan_target *target, const qgc_conv_kernel *k)
+{
+    enum { ONE_VECTOR_PIXELS = 10 };
+    uint32_t fit = (target->registers - 2 - k->tile_vectors) / k->tile_vectors;
+    uint32_t limit = qgc_plan_tile_limits(target).pixels;
+    bool is_alone = k->tile_vectors == 1 && target->lanes == 16 && target->registers >= 32 &&
+                    !target->has_signed_dot;
+    for (uint32_t i = 0; i < k->num_parts && is_alone; i++)
+        is_alone = k->parts[i].by_row || is_flat(k, &k->parts[i]);
+    if (is_alone)
+        limit = ONE_VECTOR_PIXELS;
+    return fit < limit ? fit : limit;
 }
 
 static void choose_tile(const conv *c)
 {
     qgc_conv_kernel *k = c->k;
     const qgc_plan_target *target = c->p->target;
-    uint32_t lanes = target->lanes, registers = target->registers;
-    const qgc_tile_limits most = qgc_plan_tile_limits(target);
+    const uint32_t most = qgc_plan_tile_limits(target).vectors, lanes = target->lanes;
     uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes);
-    k->tile_vectors = vectors < most.vectors ? vectors : most.vectors;
-    uint32_t pixels = (registers - 2 - k->tile_vectors) / k->tile_vectors;
-    pixels = (pixels < most.pixels ? pixels : most.pixels) + target->extra_pixels;
+    k->tile_vectors = vectors < most ? vectors : most;
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        k->parts[i].by_row = goes_by_row(k, &k->parts[i]);
+    uint32_t pixels = most_pixels(target, k) + target->extra_pixels;
     uint32_t down = qgc_planner_steps_down(c->p, c->m->node);
     k->tile_pixels = down < pixels ? pixels - down : 1;
     k->base.has_smaller_tile = k->tile_pixels > 1;
@@ -241,7 +265,6 @@ static void choose_tile(const conv *c)
     for (uint32_t i = 0; i < k->num_parts; i++) {
         qgc_conv_part *part = &k->parts[i];
         int64_t rows = k->images * part->rows;
-        part->by_row = goes_by_row(k, part);
         int64_t pixels = part->by_row ? k->out_w : rows * k->out_w;
         part->tiles = (pixels + k->tile_pixels - 1) / k->tile_pixels;
         part->units = part->by_row ? rows : part->tiles;

@@ -11,7 +11,7 @@
 _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 552, "is_same_conv does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 264, "and is_same_depthwise");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 288, "and is_same_depthwise");
 
 static bool is_same_epilogue(const qgc_epilogue *a, const qgc_epilogue *b)
 {
@@ -56,9 +56,10 @@ static bool is_same_depthwise(const qgc_depthwise_kernel *a, const qgc_depthwise
            a->channels == b->channels && is_same_pixels(&a->in, &b->in) &&
            is_same_pixels(&a->out, &b->out) && is_same_pixels(&a->addend, &b->addend) &&
            a->stride == b->stride && a->kernel_h == b->kernel_h && a->row_stride == b->row_stride &&
-           a->row_dilation == b->row_dilation && a->width == b->width && a->rows == b->rows &&
-           a->outputs == b->outputs && a->groups == b->groups &&
-           is_same_epilogue(&a->epilogue, &b->epilogue);
+           a->row_dilation == b->row_dilation && a->width == b->width && a->taps == b->taps &&
+           a->dilation == b->dilation && a->group_channels == b->group_channels &&
+           a->pixels == b->pixels && a->rows == b->rows && a->outputs == b->outputs &&
+           a->groups == b->groups && is_same_epilogue(&a->epilogue, &b->epilogue);
 }
 
 static bool is_same(const qgc_kernel *a, const qgc_kernel *b)

@@ -8,7 +8,7 @@
  * pixels as they come, across rows: each has its own address. */
 #include "codegen/llvm/emit.h"
 
-enum { MAX_PIXELS = 8, MAX_VECTORS = 4, MAX_SUMS = 64, STRAIGHT_STEPS = 12 };
+enum { MAX_PIXELS = 12, MAX_VECTORS = 4, MAX_SUMS = 64, STRAIGHT_STEPS = 12 };
 
 typedef struct conv {
     qgc_emitter *e;

@@ -1,5 +1,6 @@
-/* Depthwise convolution: for chunk of channels: for block of rows: for tile of outputs: for input
- * row: for group of four pixels: interleave them bytewise, four dot products for each output. */
+/* Convolution in narrow groups: for chunk of channels: for block of rows: for tile of outputs: for
+ * input row: for group of pixels: spread them over the lanes that take them, dot products for each
+ * output. */
 #include "codegen/llvm/emit.h"
 
 enum { VECTORS = 4, MAX_OUTPUTS = 8 };
@@ -43,6 +44,18 @@ static void emit_interleave(qgc_emitter *e, uint32_t lanes, LLVMValueRef *pixels
     }
 }
 
+/* The four words of each 16 bytes of a pixel, each in all of their lanes. */
+static void emit_words(qgc_emitter *e, uint32_t lanes, LLVMValueRef pixel, LLVMValueRef *out)
+{
+    LLVMValueRef indices[16];
+    for (uint32_t word = 0; word < 4; word++) {
+        for (uint32_t l = 0; l < lanes; l++)
+            indices[l] = qgc_emit_i32(e, (int32_t)(l / 4 * 4 + word));
+        out[word] = LLVMBuildShuffleVector(e->builder, pixel, LLVMGetPoison(LLVMTypeOf(pixel)),
+                                           LLVMConstVector(indices, lanes), "");
+    }
+}
+
 /* Pixels that no output of the tile takes are not read: they may lie behind the buffer. */
 static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueRef in,
                        LLVMValueRef *x)
@@ -52,6 +65,11 @@ static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValue
     LLVMTypeRef bytes = LLVMVectorType(e->i8, 4 * d->lanes);
     LLVMValueRef pixels[4];
     qgc_emit_fence(e);
+    if (d->k->pixels == 1) {
+        LLVMValueRef at = qgc_emit_at_const(e, in, group * d->k->in.pixel);
+        emit_words(e, d->lanes, qgc_emit_load(e, LLVMVectorType(e->i32, d->lanes), at, 1), x);
+        return;
+    }
     for (uint32_t b = 0; b < 4; b++) {
         int64_t pixel = 4 * (int64_t)group + b;
         pixels[b] =
@@ -64,7 +82,7 @@ static void emit_group(depthwise *d, uint32_t outputs, uint32_t group, LLVMValue
 
 static int64_t row_weights(const depthwise *d)
 {
-    return (int64_t)d->k->outputs * d->k->groups * VECTORS * d->lanes * 4;
+    return qgc_depthwise_row_vectors(d->k) * d->lanes * 4;
 }
 
 /* A group of pixels into the sums of the outputs of one row that it meets. */
@@ -74,16 +92,25 @@ static void emit_dots(depthwise *d, uint32_t outputs, uint32_t group, LLVMValueR
     qgc_emitter *e = d->e;
     const qgc_depthwise_kernel *k = d->k;
     LLVMTypeRef vector = LLVMVectorType(e->i32, d->lanes);
-    for (uint32_t i = 0; i < outputs * VECTORS; i++) {
-        uint32_t t = i / VECTORS, v = i % VECTORS;
-        if (!qgc_depthwise_meets(k, t, group))
-            continue;
-        int64_t at = ((int64_t)(t * k->groups + group) * VECTORS + v) * d->lanes * 4;
-        LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
-        acc[i] = qgc_emit_raw_dot(e, d->lanes, acc[i], x[v], w);
-    }
+    uint32_t steps = qgc_depthwise_steps(k);
+    for (uint32_t t = 0; t < outputs; t++)
+        for (uint32_t i = 0; qgc_depthwise_meets(k, t, group) && i < steps * VECTORS; i++) {
+            uint32_t v = i % VECTORS, word = v / steps * steps + i / VECTORS;
+            int64_t at = (qgc_depthwise_vectors_before(k, t, group) + i) * d->lanes * 4;
+            LLVMValueRef w = qgc_emit_load(e, vector, qgc_emit_at_const(e, weights, at), 16);
+            LLVMValueRef *sum = &acc[t * VECTORS + v];
+            *sum = qgc_emit_raw_dot(e, d->lanes, *sum, x[word], w);
+        }
     if (e->level->arch == QGC_ARCH_AARCH64) /* else it loads all weights before the first product */
         qgc_emit_pin(e, acc, outputs * VECTORS);
+}
+
+static bool is_met(const qgc_depthwise_kernel *k, uint32_t outputs, uint32_t group)
+{
+    bool is_met = false;
+    for (uint32_t t = 0; t < outputs; t++)
+        is_met |= qgc_depthwise_meets(k, t, group);
+    return is_met;
 }
 
 /* Input row |y| of a tile, at |in|, into the sums of all outputs. */
@@ -92,10 +119,9 @@ static void emit_input_row(depthwise *d, uint32_t outputs, int64_t y, LLVMValueR
 {
     qgc_emitter *e = d->e;
     const qgc_depthwise_kernel *k = d->k;
-    uint32_t groups = (uint32_t)(((outputs - 1) * k->stride + k->width + 3) / 4);
-    for (uint32_t g = 0; g < groups; g++) {
+    for (uint32_t g = 0; g < qgc_depthwise_groups(k, outputs); g++) {
         LLVMValueRef x[VECTORS];
-        bool ready = false;
+        bool ready = !is_met(k, outputs, g);
         for (uint32_t row = 0; row < d->rows; row++) {
             int64_t kernel_row = qgc_depthwise_row(k, y, row);
             if (kernel_row < 0)
@@ -129,7 +155,7 @@ static void emit_long_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LL
 
 static void emit_kernel(depthwise *d, uint32_t outputs, LLVMValueRef in, LLVMValueRef *acc)
 {
-    if (d->k->kernel_h > QGC_DEPTHWISE_UNROLLED) {
+    if (qgc_depthwise_is_long(d->k)) {
         emit_long_kernel(d, outputs, in, acc);
         return;
     }

@@ -235,6 +235,17 @@ def grouped(g, dtype, border, zero):
     convolution(g, dtype, border, zero, 2, r.choice([2, 3, 5]), r.choice([2, 3, 4, 5, 8]), r.choice([1, 3, 8, 17, 20]), r.choice([[1, 1], [3, 3], [2, 4]]))
 
 
+def narrow_groups(g, dtype, border, zero):
+    """As many outputs as channels, few of them."""
+    r = g.r
+    c = r.choice([2, 4, 8, 16])
+    groups = r.choice([2, 3, 5, 17]) * (1 if c == 16 else r.choice([1, 2]))
+    if r.random() < 0.15:
+        convolution(g, dtype, border, zero, 1, groups, c, c, [r.choice([1, 3, 5])])
+    else:
+        convolution(g, dtype, border, zero, 2, groups, c, c, r.choice([[3, 3], [3, 3], [1, 1], [5, 5], [2, 3], [7, 3], [9, 2]]))
+
+
 def depthwise(g, dtype, border, zero):
     r = g.r
     groups = r.choice([2, 3, 8, 16, 17, 33, 64, 70, 130])
@@ -611,6 +622,7 @@ OPS = {
     "conv2d": (conv2d, BYTES, BORDERS, ZEROS),
     "conv2d dilated": (dilated, BYTES, BORDERS, ZEROS),
     "conv2d grouped": (grouped, BYTES, BORDERS, ZEROS),
+    "conv2d narrow groups": (narrow_groups, BYTES, BORDERS, ZEROS),
     "conv2d K>2000": (long_conv, BYTES, ["none", "even"], ZEROS),
     "conv2d 16 bits": (words, WORDS, BORDERS, ZEROS),
     "conv1d": (conv1d, BYTES, BORDERS, ZEROS),

@@ -52,7 +52,7 @@ MUTATIONS = [
     ("unsigned_weights", "u8 weights of depthwise are taken for s8", "codegen/plan_depthwise.c",
      "[index] - «d->m->weight_shift»);", "0"),
     ("dilated_weights", "a dilated depthwise window takes a pixel between its taps", "codegen/plan_depthwise.c",
-     "tap >= d->k->width || «tap % d->dilation»)", "(tap % d->dilation) > 1"),
+     "tap >= d->k->width || «tap % d->k->dilation»)", "(tap % d->k->dilation) > 1"),
     ("addend_sign", "a signed addend is read as if it were unsigned", "codegen/product.c",
      "m->addend_zero_point = (int32_t)zero_point + «qgc_unsigned_shift(dtype)»;", "0"),
     ("multiplier_order", "multipliers of wide blocks stand in another order than the sums", "codegen/product.c",

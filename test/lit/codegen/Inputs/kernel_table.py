@@ -79,6 +79,7 @@ ROWS = [
     ("int_conv1d", INTS, product("int_conv1d", (1, 8, 9), (4, 8, 3), (1, 4, 7))),
     ("int_conv2d", INTS, product("int_conv2d", (1, 8, 9, 9), (4, 8, 3, 3), (1, 4, 7, 7))),
     ("int_conv2d, depthwise", INTS, product("int_conv2d", (1, 8, 9, 9), (8, 1, 3, 3), (1, 8, 7, 7), "{groups = 8}")),
+    ("int_conv2d, groups of 4", INTS, product("int_conv2d", (1, 64, 9, 9), (64, 4, 3, 3), (1, 64, 7, 7), "{groups = 16}")),
     ("int_conv2d, zero point of w", INTS, product("int_conv2d", (1, 8, 9, 9), (4, 8, 3, 3), (1, 4, 7, 7), "{w_zero_point = 3}")),
     ("int_conv3d", INTS, product("int_conv3d", (1, 2, 5, 5, 5), (4, 2, 3, 3, 3), (1, 4, 3, 3, 3))),
     ("int_conv_transpose1d", INTS, product("int_conv_transpose1d", (1, 8, 5), (8, 4, 2), (1, 4, 10), "{stride = [2]}")),

@@ -231,16 +231,26 @@ def after_conv():
 
 
 def depthwise():
+    return narrow_groups(choice([2, 3, 8, 16, 17, 33, 64, 70, 130]), 1)
+
+
+def few_channels():
+    width = choice([2, 4, 4, 8, 8, 16])
+    return narrow_groups(choice([2, 3, 5, 9, 17]), width)
+
+
+def narrow_groups(groups, width):
+    """As many outputs as channels."""
     g = Graph()
-    rank, n, c = choice([1, 2, 2, 2]), choice([1, 1, 2]), choice([2, 3, 8, 16, 17, 33, 64, 70, 130])
+    rank, n, c = choice([1, 2, 2, 2]), choice([1, 1, 2]), groups * width
     kernel = [choice([1, 2, 3, 3, 5, 9]), choice([1, 2, 3, 3, 4, 5, 7])][2 - rank :]
     size, out, attrs = window(rank, kernel, (1, 2, 3))
     x_type, shape = choice(["u8", "i8"]), [n, c, *out]
-    taps = 1
+    taps = width
     for k in kernel:
         taps *= k
     x = g.const(x_type, [n, c, *size])
-    y, y_type = product(g, f"int_conv{rank}d", x, x_type, [c, 1, *kernel], shape, 1, attrs + f"groups = {c}, ", taps, maybe_addend(g, shape))
+    y, y_type = product(g, f"int_conv{rank}d", x, x_type, [c, width, *kernel], shape, 1, attrs + f"groups = {groups}, ", taps, maybe_addend(g, shape))
     g.result(y, y_type, shape)
     return g
 
@@ -339,6 +349,7 @@ FAMILIES = {
     "reshaped": [reshaped],
     "pool": [pool, pool, axes_sum],
     "depthwise": [depthwise],
+    "groups": [few_channels],
     "wide": [wide],
     "conv": [conv, conv, linear],
     "map": [elementwise, elementwise, after_conv],

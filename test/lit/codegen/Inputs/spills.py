@@ -53,15 +53,17 @@ def float_graphs(lanes):
 
 
 def graphs(lanes):
-    """Every number of vectors and of pixels; short and long sums; windows of depthwise."""
+    """Every number of vectors and of pixels; short and long sums; windows of depthwise and of narrow groups."""
     for vectors in range(1, 5):
-        for pixels in range(1, 7):
+        for pixels in range(1, 7 if vectors > 1 else 13):
             for c in (8, 16, 256):
                 yield conv(f"tile_{vectors}_{pixels}_{c}", c, vectors * lanes, pixels, 1)
     for vectors in range(1, 5):
         yield conv(f"window_{vectors}", 16, vectors * lanes, 24, 3, height=5)
     for kernel in (3, 5, 7):
         yield conv(f"depthwise_{kernel}", 4 * lanes, 4 * lanes, 14, kernel, 4 * lanes, height=14)
+        for width in (2, 4, 8):
+            yield conv(f"groups_{width}_{kernel}", 8 * lanes, 8 * lanes, 14, kernel, 8 * lanes // width, height=14)
 
 
 def loops(function):
