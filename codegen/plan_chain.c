@@ -38,24 +38,45 @@ static int64_t step_cost(int64_t pixels, int64_t vectors, int64_t weights_bytes)
     return most;
 }
 
-/* Sums + weights + a broadcast within the registers. Of the sizes that fit, the one that takes the
- * least time for a row, in tiles as equal as can be. */
+/* More of it where there are few pixels: weights come from memory then, and what a tile reads again
+ * from the L2 cache is in their way. In sixtieths of a cycle, of a vector. */
+static int64_t stream_cost(const qgc_chain_kernel *k)
+{
+    enum { FEW = 64, COST = 30 };
+    return k->images * k->out_h * k->out_w <= FEW && !k->is_depthwise ? COST : 0;
+}
+
+/* Sums + weights + a broadcast within the registers. What tiles of one vector read may go into
+ * registers of its own. Of the highest tiles, LLVM spills those and what has no loop over channels.
+ */
+static bool tile_fits(const qgc_chain_kernel *k, int64_t registers, int64_t pixels, int64_t vectors)
+{
+    enum { HIGH = 12, FEW_CHANNELS = 4 };
+    if (pixels > HIGH && (vectors == 1 || k->channels <= FEW_CHANNELS))
+        return false;
+    if (vectors == 1)
+        return pixels < registers / 2;
+    return pixels * vectors + vectors + 1 <= registers;
+}
+
+/* Of the sizes that fit, the one that takes the least time for a row, in tiles as equal as can be.
+ */
 static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
 {
-    enum { MOST_PIXELS = 12 };
-    int64_t registers = p->target->registers, best = INT64_MAX;
+    enum { MOST_PIXELS = 14 };
+    int64_t best = INT64_MAX;
     int64_t depth = k->kernel_h * k->kernel_w * k->channels;
-    int64_t all = qgc_chain_padded(p, k->out_c) / p->target->lanes;
+    int64_t all = qgc_chain_padded(p, k->out_c) / p->target->lanes, stream = stream_cost(k);
     for (int64_t vectors = MOST_VECTORS; vectors > 0; vectors--)
         for (int64_t pixels = MOST_PIXELS; pixels > 0 && vectors <= all; pixels--) {
-            if (pixels * vectors + vectors + 1 > registers ||
-                pixels * vectors > (vectors > 1 ? registers : registers / 2 - 1))
+            if (!tile_fits(k, p->target->registers, pixels, vectors))
                 continue;
             int64_t tiles = (k->out_w + pixels - 1) / pixels, small = k->out_w / tiles;
             int64_t large = k->out_w - small * tiles;
             int64_t bytes = depth * vectors * p->target->lanes * 4;
             int64_t row = large * step_cost(small + 1, vectors, bytes) +
-                          (tiles - large) * step_cost(small, vectors, bytes);
+                          (tiles - large) * step_cost(small, vectors, bytes) +
+                          tiles * vectors * stream;
             int64_t blocks = all / vectors, rest = all % vectors;
             int64_t cost = row * blocks + (rest ? row * rest / vectors + row / 8 : 0);
             if (cost >= best)

@@ -85,15 +85,18 @@ static uint32_t next_shift(const chain *c)
     return shift;
 }
 
-/* Where few pixels meet each weight, the next block's have to come while this one's are in use.
- * Each tile asks for a share of them: this is where it begins. */
+/* Where few pixels meet each weight, the next block's have to come while this one's are in use:
+ * networks' weights are in no cache that is theirs. Each tile asks for a share of them: this is
+ * where it begins. */
 static LLVMValueRef next_weights(const chain *c, uint32_t pixels, LLVMValueRef x)
 {
-    enum { FEW = 128 };
+    enum { FEW = 1024 };
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
     int64_t block = k->kernel_h * k->kernel_w * k->channels * c->vectors * c->lanes * 4;
-    if (k->w_is_input || k->is_depthwise || k->images * k->out_h * k->out_w > FEW)
+    bool is_alone = k->out_c <= (int64_t)k->tile_vectors * c->lanes;
+    if (k->w_is_input || k->is_depthwise || k->pixels_first || is_alone ||
+        k->images * k->out_h * k->out_w > FEW)
         return NULL;
     int64_t tiles = (k->out_w + k->tile_pixels - 1) / k->tile_pixels;
     LLVMValueRef tile = LLVMBuildUDiv(e->builder, x, qgc_emit_i64(e, pixels), "");

@@ -41,7 +41,7 @@ def float_conv(name, c, o, width, kernel, groups=1, height=1):
 def float_graphs(lanes):
     """Tiles of float products: every number of vectors, all heights; short and long runs; borders."""
     for vectors in range(1, 6):
-        for pixels in range(1, 13):
+        for pixels in range(1, 15):
             for c in (3, 8, 70):
                 yield float_conv(f"chain_{vectors}_{pixels}_{c}", c, vectors * lanes, pixels, 1)
     for width in (7, 14, 24, 28):
