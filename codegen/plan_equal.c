@@ -12,6 +12,10 @@ _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 552, "is_same_conv does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 288, "and is_same_depthwise");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 712, "and is_same_chain");
+_Static_assert(sizeof(qgc_fused_operand) == 80, "and is_same_operand");
+_Static_assert(sizeof(qgc_fused_step) == 52, "and is_same_function");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_fused_kernel) == 4664, "and is_same_functions");
 
 static bool is_same_epilogue(const qgc_epilogue *a, const qgc_epilogue *b)
 {
@@ -62,6 +66,60 @@ static bool is_same_depthwise(const qgc_depthwise_kernel *a, const qgc_depthwise
            a->groups == b->groups && is_same_epilogue(&a->epilogue, &b->epilogue);
 }
 
+static bool is_same_operand(const qgc_fused_operand *a, const qgc_fused_operand *b)
+{
+    return a->dtype == b->dtype && a->flip == b->flip && a->first == b->first &&
+           memcmp(a->strides, b->strides, sizeof a->strides) == 0;
+}
+
+/* Floats by their bits: -0 is not +0. */
+static bool is_same_function(const qgc_fused_step *a, const qgc_fused_step *b)
+{
+    return a->op == b->op && a->dtype == b->dtype && a->num_args == b->num_args &&
+           memcmp(a->args, b->args, a->num_args * sizeof *a->args) == 0 &&
+           memcmp(&a->p, &b->p, sizeof a->p) == 0 && memcmp(&a->q, &b->q, sizeof a->q) == 0 &&
+           a->word == b->word && a->lo == b->lo && a->hi == b->hi;
+}
+
+static bool is_same_functions(const qgc_fused_kernel *a, const qgc_fused_kernel *b)
+{
+    bool is_same = a->rank == b->rank && a->num_inputs == b->num_inputs &&
+                   a->num_steps == b->num_steps && is_same_operand(&a->out, &b->out) &&
+                   memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+    for (uint32_t i = 0; is_same && i < a->num_inputs; i++)
+        is_same = is_same_operand(&a->inputs[i], &b->inputs[i]);
+    for (uint32_t i = 0; is_same && i < a->num_steps; i++)
+        is_same = is_same_function(&a->steps[i], &b->steps[i]);
+    return is_same;
+}
+
+static bool is_same_list(const int64_t *a, const int64_t *b, int64_t num)
+{
+    return a && b ? memcmp(a, b, (size_t)num * sizeof *a) == 0 : a == b;
+}
+
+static bool is_same_chain(const qgc_chain_kernel *a, const qgc_chain_kernel *b)
+{
+    bool is_same = a->images == b->images && a->out_h == b->out_h && a->out_w == b->out_w &&
+                   a->out_c == b->out_c && a->groups == b->groups && a->channels == b->channels &&
+                   a->kernel_h == b->kernel_h && a->kernel_w == b->kernel_w &&
+                   is_same_list(a->first_columns, b->first_columns, a->out_w) &&
+                   is_same_list(a->end_columns, b->end_columns, a->out_w) &&
+                   is_same_pixels(&a->in, &b->in) && is_same_pixels(&a->out, &b->out) &&
+                   a->tap_row == b->tap_row && a->tap_column == b->tap_column &&
+                   a->is_depthwise == b->is_depthwise && a->pixels_first == b->pixels_first &&
+                   a->has_bias == b->has_bias && a->w_is_input == b->w_is_input &&
+                   a->w_row == b->w_row && a->w_image == b->w_image &&
+                   a->tile_vectors == b->tile_vectors && a->tile_pixels == b->tile_pixels &&
+                   !a->epilogue == !b->epilogue && a->sum_input == b->sum_input;
+    if (!is_same || !a->epilogue)
+        return is_same;
+    is_same = is_same_functions(a->epilogue, b->epilogue);
+    for (uint32_t i = 0; is_same && i < a->epilogue->num_inputs; i++)
+        is_same = is_same_pixels(&a->operands[i], &b->operands[i]);
+    return is_same;
+}
+
 static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
 {
     if (a->kind != b->kind || a->units != b->units || a->num_constants != b->num_constants)
@@ -73,6 +131,8 @@ static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
         return is_same_conv((const qgc_conv_kernel *)a, (const qgc_conv_kernel *)b);
     if (a->kind == QGC_KERNEL_DEPTHWISE)
         return is_same_depthwise((const qgc_depthwise_kernel *)a, (const qgc_depthwise_kernel *)b);
+    if (a->kind == QGC_KERNEL_CHAIN)
+        return is_same_chain((const qgc_chain_kernel *)a, (const qgc_chain_kernel *)b);
     return false;
 }
 
