@@ -530,6 +530,7 @@ typedef struct qgc_chain_kernel {
     int64_t w_image;       /* bytes, from the weights of one image to the next one's */
     uint32_t tile_vectors; /* per pixel */
     uint32_t tile_pixels;
+    int64_t chunk; /* channels of a tap that all pixels take before the next ones; 0: all taps */
     const qgc_fused_kernel *epilogue; /* or NULL */
     uint32_t sum_input;
     qgc_pixels operands[QGC_FUSED_MAX_INPUTS]; /* where the epilogue's inputs are */

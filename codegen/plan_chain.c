@@ -87,6 +87,25 @@ static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
         }
 }
 
+/* Where few pixels meet the weights of a block and those do not stay in the L1 cache, all pixels
+ * take what does before the next of them. Long enough, or the sums' way to memory and back would
+ * be felt. */
+static void choose_chunk(qgc_chain *c)
+{
+    enum { MOST_PIXELS = 64, MOST_COLUMNS = 7, L1 = 24 << 10, SHORTEST = 32 };
+    qgc_chain_kernel *k = c->k;
+    int64_t pixels = k->images * k->out_h * k->out_w;
+    int64_t bytes = (int64_t)k->tile_vectors * c->p->target->lanes * (int64_t)sizeof(float);
+    bool stays = k->kernel_h * k->kernel_w * k->channels * bytes <= 2 * (int64_t)L1;
+    if (!c->weights || k->is_depthwise || k->groups > 1 || k->pixels_first || stays ||
+        pixels > MOST_PIXELS || pixels <= k->tile_pixels || k->kernel_w > MOST_COLUMNS)
+        return;
+    int64_t most = L1 / bytes < k->channels ? L1 / bytes : k->channels;
+    for (int64_t chunk = most; chunk >= SHORTEST && !k->chunk; chunk--)
+        if (k->channels % chunk == 0)
+            k->chunk = chunk;
+}
+
 qgc_chain_kernel *qgc_new_chain(qgc_planner *p)
 {
     qgc_arena *arena = &p->plan->arena;
@@ -217,6 +236,8 @@ static const char *describe(const qgc_chain *c)
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
         (long long)k->kernel_h, (long long)k->kernel_w, k->is_depthwise ? " by " : "x",
         (long long)k->channels, k->tile_pixels, k->tile_vectors);
+    if (k->chunk)
+        qgc_text_printf(&text, ", chunks of %lld", (long long)k->chunk);
     for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_steps; i++)
         if (k->epilogue->steps[i].op != QGC_OP_CONST)
             qgc_text_printf(&text, ", %s", qgc_op(k->epilogue->steps[i].op)->mnemonic);
@@ -231,6 +252,7 @@ void qgc_add_chain(qgc_chain *c)
     k->by_block = goes_by_block(c);
     flatten(c);
     choose_tile(p, k);
+    choose_chunk(c);
     if (c->weights)
         pack_weights(p, c->weights, k);
     pack_bias(p, c->node, k);

@@ -12,7 +12,7 @@ _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 552, "is_same_conv does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 288, "and is_same_depthwise");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 712, "and is_same_chain");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 720, "and is_same_chain");
 _Static_assert(sizeof(qgc_fused_operand) == 80, "and is_same_operand");
 _Static_assert(sizeof(qgc_fused_step) == 52, "and is_same_function");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_fused_kernel) == 4664, "and is_same_functions");
@@ -108,10 +108,11 @@ static bool is_same_chain(const qgc_chain_kernel *a, const qgc_chain_kernel *b)
                    is_same_pixels(&a->in, &b->in) && is_same_pixels(&a->out, &b->out) &&
                    a->tap_row == b->tap_row && a->tap_column == b->tap_column &&
                    a->is_depthwise == b->is_depthwise && a->pixels_first == b->pixels_first &&
-                   a->has_bias == b->has_bias && a->w_is_input == b->w_is_input &&
-                   a->w_row == b->w_row && a->w_image == b->w_image &&
-                   a->tile_vectors == b->tile_vectors && a->tile_pixels == b->tile_pixels &&
-                   !a->epilogue == !b->epilogue && a->sum_input == b->sum_input;
+                   a->by_block == b->by_block && a->has_bias == b->has_bias &&
+                   a->w_is_input == b->w_is_input && a->w_row == b->w_row &&
+                   a->w_image == b->w_image && a->tile_vectors == b->tile_vectors &&
+                   a->tile_pixels == b->tile_pixels && !a->epilogue == !b->epilogue &&
+                   a->sum_input == b->sum_input;
     if (!is_same || !a->epilogue)
         return is_same;
     is_same = is_same_functions(a->epilogue, b->epilogue);

@@ -3,38 +3,13 @@
  *
  * Each sum is one chain in the defined order; tiles only put chains side by side. In a tile at the
  * left or right border, a kernel column goes to those of its pixels that have it in bounds. */
-#include "codegen/llvm/emit_fused_ops.h"
+#include "codegen/llvm/emit_chain.h"
 
-enum { MAX_SUMS = 32, MAX_VECTORS = 4, STRAIGHT_STEPS = 4, MAX_BORDER_TILES = 6 };
+enum { STRAIGHT_STEPS = 4, MAX_BORDER_TILES = 6 };
 
-typedef struct chain {
-    qgc_emitter *e;
-    const qgc_chain_kernel *k;
-    const qgc_kernel_args *args;
-    LLVMValueRef in, w, out; /* of the row; w: of the block */
-    LLVMValueRef operands[QGC_FUSED_MAX_INPUTS];
-    LLVMValueRef bias;                /* of the block */
-    LLVMValueRef rows[2], columns[2]; /* lists of taps: first, end */
-    LLVMValueRef row_taps[2];         /* of the row */
-    uint32_t lanes, vectors;          /* of the block */
-    int64_t num;                      /* its channels */
-    int64_t w_row;                    /* bytes, from channel to channel of its weights */
-    LLVMValueRef unit;
-    LLVMValueRef next; /* what a tile prefetches; or NULL */
-} chain;
-
-typedef struct tile {
-    uint32_t pixels;
-    int64_t column;  /* its first pixel's, where it is known; else no pixel is at a border */
-    LLVMValueRef in; /* first tap of its first pixel */
-    LLVMValueRef columns[2]; /* taps in bounds, of a tile of one pixel; NULL: by |column| */
-} tile;
-
-/* Kernel columns [first, end) for the pixels [from, to) of a tile. */
-typedef struct columns {
-    int64_t first, end;
-    uint32_t from, to;
-} columns;
+typedef qgc_chain_emitter chain;
+typedef qgc_chain_tile tile;
+typedef qgc_chain_columns columns;
 
 /* ---- loads ---- */
 
@@ -85,24 +60,28 @@ static uint32_t next_shift(const chain *c)
     return shift;
 }
 
-/* Where few pixels meet each weight, the next block's have to come while this one's are in use:
- * networks' weights are in no cache that is theirs. Each tile asks for a share of them: this is
- * where it begins. */
-static LLVMValueRef next_weights(const chain *c, uint32_t pixels, LLVMValueRef x)
+void qgc_emit_chain_next(chain *c, uint32_t pixels, LLVMValueRef x, int64_t bytes, int64_t ahead)
 {
-    enum { FEW = 1024 };
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
-    int64_t block = k->kernel_h * k->kernel_w * k->channels * c->vectors * c->lanes * 4;
-    bool is_alone = k->out_c <= (int64_t)k->tile_vectors * c->lanes;
-    if (k->w_is_input || k->is_depthwise || k->pixels_first || is_alone ||
-        k->images * k->out_h * k->out_w > FEW)
-        return NULL;
     int64_t tiles = (k->out_w + k->tile_pixels - 1) / k->tile_pixels;
     LLVMValueRef tile = LLVMBuildUDiv(e->builder, x, qgc_emit_i64(e, pixels), "");
     tile = LLVMBuildAdd(e->builder, tile, qgc_emit_mul_const(e, c->unit, tiles), "");
-    tile = qgc_emit_mul_const(e, tile, block >> next_shift(c));
-    return qgc_emit_at(e, qgc_emit_at_const(e, c->w, block), tile);
+    tile = qgc_emit_mul_const(e, tile, bytes >> next_shift(c));
+    c->next = qgc_emit_at(e, qgc_emit_at_const(e, c->w, ahead), tile);
+}
+
+/* Where few pixels meet each weight, the next block's have to come while this one's are in use:
+ * networks' weights are in no cache that is theirs. */
+static void ask_for_next_block(chain *c, uint32_t pixels, LLVMValueRef x)
+{
+    enum { FEW = 1024 };
+    const qgc_chain_kernel *k = c->k;
+    int64_t block = k->kernel_h * k->kernel_w * k->channels * c->vectors * c->lanes * 4;
+    bool is_alone = k->out_c <= (int64_t)k->tile_vectors * c->lanes;
+    if (!k->w_is_input && !k->is_depthwise && !k->pixels_first && !is_alone &&
+        k->images * k->out_h * k->out_w <= FEW)
+        qgc_emit_chain_next(c, pixels, x, block, block);
 }
 
 /* At the weights |w| of a tile. */
@@ -122,7 +101,7 @@ static void emit_channel(chain *c, const tile *t, const columns *s, LLVMValueRef
                          LLVMValueRef *acc)
 {
     qgc_emitter *e = c->e;
-    LLVMValueRef weights[MAX_VECTORS];
+    LLVMValueRef weights[QGC_CHAIN_MAX_VECTORS];
     for (uint32_t v = 0; v < c->vectors; v++)
         weights[v] = vector_at(c, w, v);
     uint32_t ahead = pixels_ahead(c, t);
@@ -155,8 +134,8 @@ static void emit_straight(chain *c, const tile *t, const columns *s, LLVMValueRe
     }
 }
 
-static void emit_run(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
-                     int64_t num, LLVMValueRef *acc)
+void qgc_emit_chain_run(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
+                        int64_t num, LLVMValueRef *acc)
 {
     enum { UNROLL = 4 };
     qgc_emitter *e = c->e;
@@ -167,7 +146,7 @@ static void emit_run(chain *c, const tile *t, const columns *s, LLVMValueRef in,
     int64_t whole = num / UNROLL * UNROLL;
     uint32_t first = s->from * c->vectors, sums = (s->to - s->from) * c->vectors;
     qgc_loop loop = {.num_carried = sums};
-    LLVMValueRef inside[MAX_SUMS] = {NULL};
+    LLVMValueRef inside[QGC_CHAIN_MAX_SUMS] = {NULL};
     for (uint32_t i = 0; i < sums; i++)
         loop.carried[i] = acc[first + i];
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), UNROLL);
@@ -211,11 +190,10 @@ static void emit_taps(chain *c, const tile *t, const columns *s, LLVMValueRef co
 static void emit_tap(chain *c, const tile *t, const columns *s, LLVMValueRef in, LLVMValueRef w,
                      LLVMValueRef *acc)
 {
-    emit_run(c, t, s, in, w, c->k->channels, acc);
+    qgc_emit_chain_run(c, t, s, in, w, c->k->channels, acc);
 }
 
-/* The pixels of a tile that have kernel column |tap| in bounds. */
-static columns pixels_of(const chain *c, const tile *t, int64_t tap)
+columns qgc_chain_pixels_of(const chain *c, const tile *t, int64_t tap)
 {
     const qgc_chain_kernel *k = c->k;
     columns s = {tap, tap + 1, 0, t->pixels};
@@ -241,11 +219,11 @@ static void emit_columns(chain *c, const tile *t, const columns *s, LLVMValueRef
     in = qgc_emit_at_const(e, in, s->first * k->tap_column);
     w = qgc_emit_at_const(e, w, s->first * w_tap);
     if (num == 1 || (!k->is_depthwise && k->tap_column == k->channels * 4))
-        emit_run(c, t, s, in, w, num * k->channels, acc);
+        qgc_emit_chain_run(c, t, s, in, w, num * k->channels, acc);
     else if (k->channels <= 4 && num <= UNROLLED)
         for (int64_t i = 0; i < num; i++)
-            emit_run(c, t, s, qgc_emit_at_const(e, in, i * k->tap_column),
-                     qgc_emit_at_const(e, w, i * w_tap), k->channels, acc);
+            qgc_emit_chain_run(c, t, s, qgc_emit_at_const(e, in, i * k->tap_column),
+                               qgc_emit_at_const(e, w, i * w_tap), k->channels, acc);
     else
         emit_taps(c, t, s, (LLVMValueRef[]){qgc_emit_i64(e, 0), qgc_emit_i64(e, num)},
                   k->tap_column, w_tap, in, w, acc, emit_tap);
@@ -261,10 +239,10 @@ static void emit_kernel_row(chain *c, const tile *t, const columns *all, LLVMVal
         return;
     }
     for (int64_t tap = 0; tap < k->kernel_w;) {
-        columns s = pixels_of(c, t, tap), next = s;
+        columns s = qgc_chain_pixels_of(c, t, tap), next = s;
         for (; next.from == s.from && next.to == s.to && s.end < k->kernel_w;
              s.end += next.from == s.from && next.to == s.to)
-            next = pixels_of(c, t, s.end);
+            next = qgc_chain_pixels_of(c, t, s.end);
         if (s.from < s.to)
             emit_columns(c, t, &s, in, w, acc);
         tap = s.end;
@@ -289,8 +267,7 @@ static int64_t out_bytes(const qgc_chain_kernel *k)
     return k->epilogue ? k->epilogue->out.strides[0] : 4;
 }
 
-/* Vector |v| of pixel |p| of the tile that begins at column |x|. */
-static void emit_result(chain *c, LLVMValueRef sum, LLVMValueRef x, uint32_t p, uint32_t v)
+void qgc_emit_chain_result(chain *c, LLVMValueRef sum, LLVMValueRef x, uint32_t p, uint32_t v)
 {
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
@@ -318,7 +295,7 @@ static void emit_result(chain *c, LLVMValueRef sum, LLVMValueRef x, uint32_t p, 
 static void emit_tile(chain *c, tile *t, LLVMValueRef x)
 {
     qgc_emitter *e = c->e;
-    LLVMValueRef acc[MAX_SUMS];
+    LLVMValueRef acc[QGC_CHAIN_MAX_SUMS];
     for (uint32_t v = 0; v < c->vectors; v++) {
         LLVMValueRef start = LLVMConstNull(e->vf32);
         if (c->k->has_bias)
@@ -328,10 +305,10 @@ static void emit_tile(chain *c, tile *t, LLVMValueRef x)
             acc[p * c->vectors + v] = start;
     }
     t->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, x, c->k->in.pixel));
-    c->next = next_weights(c, t->pixels, x);
+    ask_for_next_block(c, t->pixels, x);
     emit_window(c, t, acc);
     for (uint32_t i = 0; i < t->pixels * c->vectors; i++)
-        emit_result(c, acc[i], x, i / c->vectors, i % c->vectors);
+        qgc_emit_chain_result(c, acc[i], x, i / c->vectors, i % c->vectors);
 }
 
 static LLVMValueRef entry(chain *c, LLVMValueRef list, LLVMValueRef index)
@@ -397,7 +374,7 @@ static int64_t num_border_tiles(const chain *c, const tiling *l)
     return num;
 }
 
-static void emit_tiles(chain *c, const tiling *l)
+static void emit_tiles(chain *c, const tiling *l, qgc_chain_tile_fn *emit)
 {
     qgc_emitter *e = c->e;
     for (int64_t i = 0, end; i < l->num; i = end) {
@@ -408,15 +385,21 @@ static void emit_tiles(chain *c, const tiling *l)
             end = i + 1;
         }
         if (end == i + 1) {
-            emit_tile(c, &t, qgc_emit_i64(e, from));
+            emit(c, &t, qgc_emit_i64(e, from));
             continue;
         }
         qgc_loop loop = {0};
         qgc_loop_begin(e, &loop, qgc_emit_i64(e, from), qgc_emit_i64(e, tile_column(l, end)),
                        t.pixels);
-        emit_tile(c, &t, loop.index);
+        emit(c, &t, loop.index);
         qgc_loop_end(e, &loop);
     }
+}
+
+void qgc_emit_chain_tiles(chain *c, qgc_chain_tile_fn *emit)
+{
+    tiling all = get_tiling(c->k, 0, c->k->out_w);
+    emit_tiles(c, &all, emit);
 }
 
 static void emit_row(chain *c)
@@ -425,13 +408,13 @@ static void emit_row(chain *c)
     int64_t first, end;
     tiling all = get_tiling(k, 0, k->out_w);
     if (num_border_tiles(c, &all) <= MAX_BORDER_TILES) {
-        emit_tiles(c, &all);
+        emit_tiles(c, &all, emit_tile);
         return;
     }
     qgc_chain_inner(k, &first, &end);
     tiling inner = get_tiling(k, first, end);
     emit_border(c, 0, first);
-    emit_tiles(c, &inner);
+    emit_tiles(c, &inner, emit_tile);
     emit_border(c, end, k->out_w);
 }
 
@@ -445,9 +428,10 @@ static LLVMValueRef block_weights(const chain *base, LLVMValueRef channel)
     return qgc_emit_at(base->e, base->w, qgc_emit_mul_const(base->e, channel, 4 * depth));
 }
 
-static void enter_row(chain *c, const chain *base, LLVMValueRef channel, LLVMValueRef unit)
+void qgc_emit_chain_enter(chain *c, const chain *base, LLVMValueRef channel, LLVMValueRef unit)
 {
     qgc_emitter *e = c->e;
+    c->unit = unit;
     const qgc_chain_kernel *k = c->k;
     LLVMValueRef height = qgc_emit_i64(e, k->out_h);
     LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
@@ -468,19 +452,19 @@ static void enter_row(chain *c, const chain *base, LLVMValueRef channel, LLVMVal
             c->row_taps[i] = entry(c, c->rows[i], row);
 }
 
-/* Of the units asked for, those of the block that begins with |channel|: its rows [out[0], out[1]).
+/* Of the units asked for, those of the block that begins with |channel|: its rows [*begin, *end).
  */
-static void block_rows(const chain *c, LLVMValueRef channel, LLVMValueRef *out)
+static void block_rows(const chain *c, LLVMValueRef channel, LLVMValueRef *begin, LLVMValueRef *end)
 {
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
     int64_t rows = k->images * k->out_h, channels = (int64_t)k->tile_vectors * c->lanes;
     LLVMValueRef block = LLVMBuildUDiv(e->builder, channel, qgc_emit_i64(e, channels), "");
     LLVMValueRef first = qgc_emit_mul_const(e, block, rows);
-    out[0] = LLVMBuildSub(e->builder, c->args->begin, first, "");
-    out[0] = qgc_emit_limit(e, LLVMIntSGT, out[0], 0);
-    out[1] = LLVMBuildSub(e->builder, c->args->end, first, "");
-    out[1] = qgc_emit_limit(e, LLVMIntSLT, out[1], rows);
+    *begin = LLVMBuildSub(e->builder, c->args->begin, first, "");
+    *begin = qgc_emit_limit(e, LLVMIntSGT, *begin, 0);
+    *end = LLVMBuildSub(e->builder, c->args->end, first, "");
+    *end = qgc_emit_limit(e, LLVMIntSLT, *end, rows);
 }
 
 /* All rows of a block of channels from |channel|; |base|: addresses of the whole kernel's. */
@@ -495,13 +479,18 @@ static void emit_block(const void *user, LLVMValueRef channel, uint32_t vectors,
     c.w_row = k->w_is_input ? k->w_row : (int64_t)vectors * c.lanes * 4;
     if (k->has_bias)
         c.bias = qgc_emit_at(e, base->bias, qgc_emit_mul_const(e, channel, 4));
-    qgc_loop loop = {.may_be_empty = k->by_block};
-    LLVMValueRef rows[] = {base->args->begin, base->args->end};
+    c.begin = base->args->begin;
+    c.end = base->args->end;
     if (k->by_block)
-        block_rows(base, channel, rows);
-    qgc_loop_begin(e, &loop, rows[0], rows[1], 1);
-    c.unit = loop.index;
-    enter_row(&c, base, channel, loop.index);
+        block_rows(base, channel, &c.begin, &c.end);
+    if (k->chunk) {
+        c.w = block_weights(base, channel);
+        qgc_emit_chain_chunks(&c, base, channel);
+        return;
+    }
+    qgc_loop loop = {.may_be_empty = k->by_block};
+    qgc_loop_begin(e, &loop, c.begin, c.end, 1);
+    qgc_emit_chain_enter(&c, base, channel, loop.index);
     emit_row(&c);
     qgc_loop_end(e, &loop);
 }
@@ -574,6 +563,8 @@ void qgc_emit_chain(qgc_emitter *e, const qgc_kernel *kernel)
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     chain c = {.e = e, .k = k, .args = &args, .lanes = e->level->lanes};
     read_arguments(&c);
+    if (k->chunk)
+        c.sums = qgc_emit_chain_sums(e, k);
     if (k->pixels_first)
         emit_units(&c);
     else

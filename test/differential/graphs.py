@@ -565,6 +565,13 @@ def float_conv(g, dtype, border, zero):
     float_window(g, dtype, border, zero, 1, r.choice([1, 2, 3, 8, 17]), r.choice([1, 3, 16, 17, 40, 65]), r.choice([[1, 1] if border == "none" else [3, 5], [3, 3], [2, 4], [5, 3]]))
 
 
+def float_deep(g, dtype, border, zero):
+    """Few pixels and many channels: their weights go in chunks."""
+    r = g.r
+    c, o, kernel = r.choice([(96, 33, [3, 3]), (100, 40, [3, 3]), (160, 17, [2, 3]), (400, 33, [1, 1] if border == "none" else [1, 3])])
+    float_window(g, dtype, border, zero, 1, c, o, kernel)
+
+
 def float_depthwise(g, dtype, border, zero):
     r = g.r
     float_window(g, dtype, border, zero, r.choice([2, 3, 16, 17, 40]), 1, 1, r.choice([[3, 3], [5, 5], [1, 3]]))
@@ -642,6 +649,7 @@ OPS = {
     "lookup": (lookup, BYTES, ["-"], ["-"]),
     "moves": (moves, BYTES + WORDS + ["i32", "f32"], ["-"], ["-"]),
     "float conv2d": (float_conv, ["f32", "u8"], PADS, ["-"]),
+    "float deep": (float_deep, ["f32", "u8"], PADS, ["-"]),
     "float depthwise": (float_depthwise, ["f32", "u8"], PADS, ["-"]),
     "float linear": (float_matrix, ["f32", "i8"], ["-"], ["-"]),
     "float elements": (elementwise, ["f32", "u8", "i16"], ["-"], ["-"]),

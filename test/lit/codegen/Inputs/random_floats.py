@@ -263,7 +263,29 @@ def curves():
     return g
 
 
-FAMILIES = {"curves": [curves], "elementwise": [elementwise], "integers": [integers], "products": [conv, conv, linear, matmul]}
+def deep():
+    """Few pixels, many channels: weights that do not stay in the first level of the cache."""
+    g = Graph()
+    c, kernel, o = choice([(96, [3, 3], 40), (320, [1, 1], 65), (160, [2, 3], 33), (480, [1, 3], 17), (100, [3, 3], 48), (288, [3, 1], 33)])
+    if random.random() < 0.2:
+        rows = choice([7, 17, 40])
+        x = float_const(g, [rows, 3 * c])
+        y = g.add(f"linear {x}, {float_const(g, [o, 3 * c], 'halves')}{maybe_bias(g, o)}", "f32", [rows, o])
+        finish(g, y, [rows, o], False)
+        return g
+    n, size, stride, dilation = choice([1, 1, 2]), [randint(3, 7), randint(3, 7)], choice([1, 1, 2]), choice([1, 1, 1, 2])
+    pads = [randint(0, k // 2) * dilation for k in kernel]
+    out = [(size[d] + 2 * pads[d] - (kernel[d] - 1) * dilation - 1) // stride + 1 for d in range(2)]
+    if min(out) < 1:
+        return deep()
+    x, w = float_const(g, [n, c, *size]), float_const(g, [o, c, *kernel], "halves")
+    attrs = f"stride = [{stride}, {stride}], padding = [{pads[0]}, {pads[1]}, {pads[0]}, {pads[1]}], dilation = [{dilation}, {dilation}]"
+    y = g.add(f"conv2d {x}, {w}{maybe_bias(g, o)} {{{attrs}}}", "f32", [n, o, *out])
+    finish(g, y, [n, o, *out])
+    return g
+
+
+FAMILIES = {"curves": [curves], "deep": [deep], "elementwise": [elementwise], "integers": [integers], "products": [conv, conv, linear, matmul]}
 
 
 def kept(level, step):
