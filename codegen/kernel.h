@@ -87,6 +87,16 @@ typedef struct qgc_conv_part {
 } qgc_conv_part;
 enum { QGC_CONV_MAX_PARTS = 5 };
 
+/* How a convolution takes its products where the level has no dot product of bytes. A byte step is
+ * pmaddubsw of four bytes, for weights with which no pair of products passes 16 bits, which is
+ * proved; a word step takes them as i16. Both are exact. None set: every step widens its bytes. */
+typedef struct qgc_conv_pairs {
+    bool has_bytes; /* all are byte steps; is_listed: some */
+    bool is_wide;   /* word steps read the step's last input, where x lies as i16 */
+    bool is_listed; /* steps stand in QGC_CONV_STEPS: byte steps of all runs, then word steps */
+    int64_t byte_steps, word_steps; /* listed: as many as the block with most of them has */
+} qgc_conv_pairs;
+
 typedef struct qgc_conv_kernel {
     qgc_kernel base; /* units: tiles of output pixels, of all images, balanced; by_block: of each
                         block of channels, one block after the other */
@@ -104,7 +114,26 @@ typedef struct qgc_conv_kernel {
     bool by_block; /* there is more to read of weights than of pixels: threads share the weights */
     bool zero_point_is_input; /* the second one, i32: its product with the weights' sum is taken
                                  from each start. The epilogue is raw. */
+    qgc_conv_pairs pairs;
 } qgc_conv_kernel;
+
+static inline int64_t qgc_conv_word_bytes(const qgc_conv_kernel *k)
+{
+    return k->pairs.is_wide ? 8 : 4;
+}
+/* Bytes of weights of a block, for each of its lanes. */
+static inline int64_t qgc_conv_lane_bytes(const qgc_conv_kernel *k)
+{
+    if (k->pairs.is_listed)
+        return 4 * k->pairs.byte_steps + qgc_conv_word_bytes(k) * k->pairs.word_steps;
+    return k->num_runs * k->run_steps * qgc_conv_word_bytes(k);
+}
+/* A block's list, i32: of byte steps the first one of each run and the end, of word steps; the
+ * bytes from the first tap to each byte step, then of i16 to each word step. */
+static inline int64_t qgc_conv_list_size(const qgc_conv_kernel *k)
+{
+    return 2 * (k->num_runs + 1) + k->pairs.byte_steps + k->pairs.word_steps;
+}
 
 static inline int64_t qgc_conv_tiles(const qgc_conv_kernel *k)
 {
@@ -162,7 +191,8 @@ enum {
 /* Constants of kernels with an epilogue. Weights s8, of conv: [group][block][run][step][vector]
  * [lane][4]; the accumulator's start i32, multipliers f32, bias and addend multipliers f32 (NULL
  * without one), per group padded to whole vectors, in the blocks' order of channels. Of conv, one
- * list of starts for each part. */
+ * list of starts for each part; weights of word steps i16: [half][vector][lane][2]; of listed steps
+ * [group][block], byte steps, then word steps; their lists [group][block]. */
 enum {
     QGC_CONV_WEIGHTS,
     QGC_CONV_START,
@@ -170,6 +200,7 @@ enum {
     QGC_CONV_BIAS,
     QGC_CONV_ADDEND_MULTIPLIERS,
     QGC_CONV_WEIGHT_SUMS, /* i32; NULL: the zero point is known */
+    QGC_CONV_STEPS,       /* NULL: they are not listed */
     QGC_CONV_NUM_CONSTANTS
 };
 
@@ -295,6 +326,13 @@ typedef struct qgc_lookup_kernel {
     uint32_t element_bytes; /* of the table and the result */
     qgc_pixels in, out;
 } qgc_lookup_kernel;
+
+/* Bytes as i16. */
+enum { QGC_WIDEN_BLOCK = 4096 };
+typedef struct qgc_widen_kernel {
+    qgc_kernel base; /* units: QGC_WIDEN_BLOCK bytes */
+    int64_t bytes;
+} qgc_widen_kernel;
 
 /* Elementwise requantize over rank nested loops, outermost first. */
 enum { QGC_MAP_MAX_DIMS = 8, QGC_MAP_MAX_TERMS = 4 };

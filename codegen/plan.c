@@ -269,8 +269,13 @@ uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node)
 
 void qgc_planner_set_phases(qgc_planner *p, int64_t num)
 {
-    for (size_t i = 0; i < (size_t)num; i++)
-        p->plan->steps.data[p->plan->steps.size - 1 - i]->phases = (uint32_t)num;
+    size_t i = p->plan->steps.size;
+    for (int64_t left = num; left;) {
+        qgc_step *step = p->plan->steps.data[--i];
+        bool counts = step->kernel && step->kernel->kind != QGC_KERNEL_WIDEN;
+        step->phases = counts ? (uint32_t)num : 0;
+        left -= counts;
+    }
 }
 
 void qgc_planner_take(qgc_planner *p, const qgc_node *node)

@@ -106,6 +106,8 @@ typedef struct qgc_plan_target {
     uint32_t extra_pixels;  /* for tests: tiles have more (or rows) than the registers hold */
     double byte_macs, float_macs; /* multiply-adds in a cycle, of bytes and of f32; 0: 1 */
     bool has_table;               /* bytes go through a table of bytes many at a time */
+    bool widens_bytes;            /* there is no dot product of bytes: see qgc_conv_pairs */
+    bool has_byte_pairs;          /* of those, pmaddubsw */
     bool has_signed_dot; /* raw dot products take activations less 128, and so their zero points */
 } qgc_plan_target;
 

@@ -185,18 +185,22 @@ static void fill_block(const conv *c, qgc_lists *lists, const qgc_block *block,
     fill_starts(c, lists, lanes, start, sums);
 }
 
-/* Walks the blocks of all groups: weights and the lists that go with them. */
-static void pack(conv *c)
+/* Walks the blocks of all groups: weights and the lists that go with them. What the plan says of
+ * its products. */
+static const char *pack(conv *c, size_t in_bytes)
 {
     qgc_conv_kernel *k = c->k;
     uint32_t lanes = c->p->target->lanes;
     uint32_t vectors = (uint32_t)((k->out_c + lanes - 1) / lanes), most = k->tile_vectors;
     size_t channels = (size_t)vectors * lanes * (size_t)k->groups;
-    int8_t *to =
-        qgc_planner_constant(c->p, channels * 4, (size_t)k->num_runs * (size_t)k->run_steps);
-    k->base.constants[QGC_CONV_WEIGHTS] = to;
-    qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->num_parts, k->base.constants);
+    size_t steps = (size_t)k->num_runs * (size_t)k->run_steps;
     qgc_arena scratch = {0};
+    bool is_final = !c->p->target->widens_bytes;
+    int8_t *all = is_final ? qgc_planner_constant(c->p, channels * 4, steps)
+                           : (int8_t *)QGC_NEW_ARRAY(&scratch, uint32_t, channels *steps);
+    int8_t *to = all;
+    k->base.constants[QGC_CONV_WEIGHTS] = all;
+    qgc_lists lists = qgc_new_lists(c->p, c->m, channels, k->num_parts, k->base.constants);
     const four *fours = find_fours(c, &scratch);
     for (int64_t group = 0; group < k->groups; group++)
         for (uint32_t v = 0; v < vectors; v += most) {
@@ -207,8 +211,12 @@ static void pack(conv *c)
             qgc_block block = {group * k->out_c + first, (group + 1) * k->out_c, num, lanes};
             fill_block(c, &lists, &block, &sums);
         }
-    qgc_arena_destroy(&scratch);
     k->epilogue = qgc_finish_lists(c->m, &lists);
+    const char *note = is_final ? ""
+                                : qgc_plan_pairs(c->p, c->m->node, c->m->x_stored_zero_point,
+                                                 in_bytes, k, (const uint32_t *)all);
+    qgc_arena_destroy(&scratch);
+    return note;
 }
 
 /* ---- the step ---- */
@@ -236,9 +244,11 @@ static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
  * weights the better; but not of pixels that each have an address. */
 static uint32_t most_pixels(const qgc_plan_target *target, const qgc_conv_kernel *k)
 {
-    enum { ONE_VECTOR_PIXELS = 10 };
+    enum { ONE_VECTOR_PIXELS = 10, WIDENING_PIXELS = 6 };
     uint32_t fit = (target->registers - 2 - k->tile_vectors) / k->tile_vectors;
     uint32_t limit = qgc_plan_tile_limits(target).pixels;
+    if (target->widens_bytes) /* one factor of a pixel at a time beside the sums */
+        limit = WIDENING_PIXELS;
     bool is_alone = k->tile_vectors == 1 && target->lanes == 16 && target->registers >= 32 &&
                     !target->has_signed_dot;
     for (uint32_t i = 0; i < k->num_parts && is_alone; i++)
@@ -286,6 +296,22 @@ static void choose_units(const conv *c, const qgc_buffer *in)
     k->base.units = qgc_conv_tiles(k) * (k->by_block ? blocks : 1);
 }
 
+/* The kernel's step: x, the addend, x as i16, as far as it reads them. */
+static qgc_step *add_inputs(conv *c, qgc_buffer *in, qgc_buffer *addend)
+{
+    qgc_planner *p = c->p;
+    const qgc_conv_kernel *k = c->k;
+    qgc_buffer *wide = k->pairs.is_wide ? qgc_planner_widened(p, c->m->node, in) : NULL;
+    qgc_buffer *all[] = {k->pairs.is_wide && !k->pairs.has_bytes ? wide : in, addend, wide};
+    uint32_t num = 0;
+    qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &c->k->base, 3, 1);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            step->inputs[num++] = all[i];
+    step->num_inputs = num;
+    return step;
+}
+
 static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *out)
 {
     qgc_planner *p = c->p;
@@ -299,22 +325,18 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->zero_point_is_input = c->m->x_zero_point != NULL;
     choose_tile(c);
     choose_units(c, in);
-    pack(c);
-
+    const char *dot = pack(c, in->bytes);
     qgc_buffer *second = c->m->x_zero_point ? qgc_planner_plain(p, c->m->x_zero_point) : addend;
-    qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &k->base, second ? 2 : 1, 1);
-    step->inputs[0] = in;
-    if (second)
-        step->inputs[1] = second;
+    qgc_step *step = add_inputs(c, in, second);
     step->outputs[0] = out;
     const char *groups =
         k->groups > 1 ? qgc_arena_printf(arena, "groups = %lld, ", (long long)k->groups) : "";
     const char *parts =
         k->num_parts > 1 ? qgc_arena_printf(arena, ", parts = %u", k->num_parts) : "";
     step->note = qgc_arena_printf(
-        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %s%s%s",
+        arena, "pixels = %lldx%lldx%lld, %schannels = %lld, runs = %lldx%lld, tile = %s%s%s%s",
         (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
-        (long long)k->num_runs, (long long)k->run_steps * 4, k->base.tile, parts,
+        (long long)k->num_runs, (long long)k->run_steps * 4, k->base.tile, parts, dot,
         addend           ? ", add"
         : c->m->epilogue ? ""
         : second         ? ", raw, zero point"

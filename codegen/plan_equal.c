@@ -10,7 +10,7 @@
 /* Whoever adds a field finds this, and adds it below. */
 _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 552, "is_same_conv does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 576, "is_same_conv does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 288, "and is_same_depthwise");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 720, "and is_same_chain");
 _Static_assert(sizeof(qgc_fused_operand) == 80, "and is_same_operand");
@@ -38,6 +38,13 @@ static bool is_same_part(const qgc_conv_part *a, const qgc_conv_part *b)
            a->by_row == b->by_row;
 }
 
+static bool is_same_pairs(const qgc_conv_pairs *a, const qgc_conv_pairs *b)
+{
+    return a->has_bytes == b->has_bytes && a->is_wide == b->is_wide &&
+           a->is_listed == b->is_listed && a->byte_steps == b->byte_steps &&
+           a->word_steps == b->word_steps;
+}
+
 static bool is_same_conv(const qgc_conv_kernel *a, const qgc_conv_kernel *b)
 {
     bool is_same = a->images == b->images && a->out_h == b->out_h && a->out_w == b->out_w &&
@@ -47,7 +54,8 @@ static bool is_same_conv(const qgc_conv_kernel *a, const qgc_conv_kernel *b)
                    a->num_runs == b->num_runs && a->run_steps == b->run_steps &&
                    a->num_parts == b->num_parts && is_same_epilogue(&a->epilogue, &b->epilogue) &&
                    a->tile_vectors == b->tile_vectors && a->tile_pixels == b->tile_pixels &&
-                   a->by_block == b->by_block && a->zero_point_is_input == b->zero_point_is_input;
+                   a->by_block == b->by_block && a->zero_point_is_input == b->zero_point_is_input &&
+                   is_same_pairs(&a->pairs, &b->pairs);
     for (uint32_t i = 0; is_same && i < a->num_parts; i++)
         is_same = is_same_part(&a->parts[i], &b->parts[i]);
     return is_same && memcmp(a->run_offsets, b->run_offsets,
@@ -134,6 +142,8 @@ static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
         return is_same_depthwise((const qgc_depthwise_kernel *)a, (const qgc_depthwise_kernel *)b);
     if (a->kind == QGC_KERNEL_CHAIN)
         return is_same_chain((const qgc_chain_kernel *)a, (const qgc_chain_kernel *)b);
+    if (a->kind == QGC_KERNEL_WIDEN)
+        return ((const qgc_widen_kernel *)a)->bytes == ((const qgc_widen_kernel *)b)->bytes;
     return false;
 }
 

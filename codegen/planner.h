@@ -61,7 +61,14 @@ typedef struct qgc_tile_limits {
 qgc_tile_limits qgc_plan_tile_limits(const qgc_plan_target *target);
 /* How many tiles |node|'s kernel has to go below the one that fits it best. */
 uint32_t qgc_planner_steps_down(const qgc_planner *p, const qgc_node *node);
-/* The last |num| steps are equal parts of one node's work. */
+/* What makes bytes i16 before |node|'s kernel: the buffer of the step that does. */
+qgc_buffer *qgc_planner_widened(qgc_planner *p, const qgc_node *node, qgc_buffer *bytes);
+/* How |k| takes its products, with the weights laid out so: |packed| as for a dot product of bytes.
+ * What a plan says of it; "": the level's dot product. */
+const char *qgc_plan_pairs(qgc_planner *p, const qgc_node *node, int32_t x_zero_point,
+                           size_t in_bytes, qgc_conv_kernel *k, const uint32_t *packed);
+/* The last |num| steps are equal parts of one node's work, but for those that widen its input.
+ */
 void qgc_planner_set_phases(qgc_planner *p, int64_t num);
 /* |node| goes with the step that has just been added. */
 void qgc_planner_take(qgc_planner *p, const qgc_node *node);

@@ -98,6 +98,10 @@ LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVM
  * the sums' starts make up. */
 LLVMValueRef qgc_emit_raw_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
                               LLVMValueRef w);
+/* As qgc_emit_dot by pmaddubsw, where x86 has no dot product of bytes: only exact where no pair of
+ * products passes 16 bits. */
+LLVMValueRef qgc_emit_byte_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
+                                    LLVMValueRef a, LLVMValueRef w);
 /* Of i32 |lanes|: acc + the sum of two i16 * i16 products per lane; |a| and |w| as i32 lanes. */
 LLVMValueRef qgc_emit_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
                                LLVMValueRef w);

@@ -14,6 +14,8 @@ typedef struct conv {
     qgc_emitter *e;
     const qgc_conv_kernel *k;
     LLVMValueRef in, out, addend; /* at the group */
+    LLVMValueRef wide;            /* in as i16, or NULL */
+    LLVMValueRef steps;           /* the lists, or NULL */
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers;
     LLVMValueRef weight_sums, zero_point; /* NULL, or of all lanes */
     LLVMValueRef begin, end;              /* tiles */
@@ -26,20 +28,21 @@ typedef struct part {
     int64_t first_run, end_run;
     int64_t start; /* bytes, in the lists of starts */
     qgc_emit_image map;
-    qgc_pixels in, out, addend;
+    qgc_pixels in, out, addend, wide;
 } part;
 
 /* A block of channels and the tile within it. */
 typedef struct block {
     uint32_t vectors;
     const part *part;
-    int64_t channels; /* stored; fewer than vectors * lanes in the last block */
-    LLVMValueRef weights, constants, channel; /* constants: byte offset into the lists */
+    int64_t channels;                /* stored; fewer than vectors * lanes in the last block */
+    LLVMValueRef weights, steps;     /* steps: its list, NULL without one */
+    LLVMValueRef constants, channel; /* constants: byte offset into the lists */
 } block;
 
 typedef struct tile {
     uint32_t pixels, phases; /* phases: independent sums, to hide the latency of small tiles */
-    LLVMValueRef in[MAX_PIXELS];
+    LLVMValueRef in[MAX_PIXELS], wide[MAX_PIXELS];
     LLVMValueRef acc[MAX_SUMS]; /* [phase][pixel][vector] */
     LLVMValueRef next;          /* what it fetches of the next block's weights; or NULL */
 } tile;
@@ -48,7 +51,7 @@ typedef struct tile {
 
 static int64_t block_bytes(const conv *c, uint32_t vectors)
 {
-    return c->k->num_runs * c->k->run_steps * (int64_t)vectors * c->lanes * 4;
+    return qgc_conv_lane_bytes(c->k) * (int64_t)vectors * c->lanes;
 }
 
 /* Where few pixels meet each weight, the next block's weights have to come from memory while this
@@ -97,9 +100,14 @@ static void emit_fetch(const conv *c, const tile *t, LLVMValueRef at, int64_t by
 
 /* ---- steps ---- */
 
-/* One 4-byte step of a run, into the sums of one phase. |offset|: of the input. */
-static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LLVMValueRef offset,
-                      int64_t more, LLVMValueRef w_base, LLVMValueRef *sums)
+/* How a step takes its products: see qgc_conv_pairs. */
+typedef LLVMValueRef dot_fn(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVMValueRef a,
+                            LLVMValueRef w);
+
+/* Four bytes at |in| of each pixel (of i16 two elements), into sums. |offset|: of the input. */
+static void emit_dots(conv *c, const block *b, const tile *t, const LLVMValueRef *in,
+                      LLVMValueRef offset, int64_t more, LLVMValueRef w_base, dot_fn *dot,
+                      LLVMValueRef *acc)
 {
     qgc_emitter *e = c->e;
     LLVMValueRef w[MAX_VECTORS];
@@ -107,13 +115,46 @@ static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LL
         LLVMValueRef at = qgc_emit_at_const(e, w_base, (int64_t)v * c->lanes * 4);
         w[v] = qgc_emit_load(e, e->vi32, at, 4 * c->lanes);
     }
-    LLVMValueRef *acc = sums + (size_t)phase * t->pixels * b->vectors;
     for (uint32_t p = 0; p < t->pixels; p++) {
-        LLVMValueRef at = qgc_emit_at_const(e, qgc_emit_at(e, t->in[p], offset), more);
+        LLVMValueRef at = qgc_emit_at_const(e, qgc_emit_at(e, in[p], offset), more);
         LLVMValueRef a = qgc_emit_splat(e, qgc_emit_load(e, e->i32, at, 1), c->lanes);
         for (uint32_t v = 0; v < b->vectors; v++, acc++)
-            *acc = qgc_emit_raw_dot(e, c->lanes, *acc, a, w[v]);
+            *acc = dot(e, c->lanes, *acc, a, w[v]);
     }
+}
+
+/* Four products as i16, two at a time. |offset| and |more| in bytes of i16. */
+static void emit_wide_step(conv *c, const block *b, const tile *t, LLVMValueRef offset,
+                           int64_t more, LLVMValueRef w_base, LLVMValueRef *sums)
+{
+    int64_t half_bytes = (int64_t)b->vectors * c->lanes * 4;
+    for (int64_t half = 0; half < 2; half++) {
+        emit_dots(c, b, t, t->wide, offset, more + 4 * half,
+                  qgc_emit_at_const(c->e, w_base, half * half_bytes), qgc_emit_pair_dot, sums);
+        qgc_emit_pin(c->e, sums, t->pixels * b->vectors);
+    }
+}
+
+/* Of steps that are not listed: their bytes of weights per lane, of the input. */
+static int64_t step_scale(const conv *c)
+{
+    return c->k->pairs.is_wide ? 2 : 1;
+}
+
+/* One 4-byte step of a run, into the sums of one phase. |offset|: of the input as it is read. */
+static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LLVMValueRef offset,
+                      int64_t more, LLVMValueRef w_base, LLVMValueRef *sums)
+{
+    qgc_emitter *e = c->e;
+    const qgc_conv_pairs *pairs = &c->k->pairs;
+    LLVMValueRef *acc = sums + (size_t)phase * t->pixels * b->vectors;
+    if (pairs->is_wide)
+        emit_wide_step(c, b, t, offset, 2 * more, w_base, acc);
+    else
+        emit_dots(c, b, t, t->in, offset, more, w_base,
+                  pairs->has_bytes ? qgc_emit_byte_pair_dot : qgc_emit_raw_dot, acc);
+    if (pairs->has_bytes)
+        qgc_emit_pin(e, acc, t->pixels * b->vectors);
 }
 
 /* All of a few steps; fences, or their loads would all come first. */
@@ -121,6 +162,7 @@ static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
 {
     qgc_emitter *e = c->e;
     int64_t steps = c->k->run_steps, step_bytes = (int64_t)b->vectors * c->lanes * 4;
+    step_bytes *= step_scale(c);
     for (int64_t s = 0; s < steps; s++) {
         int64_t step = run * steps + s;
         qgc_emit_fence(e);
@@ -135,7 +177,8 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
 {
     qgc_emitter *e = c->e;
     uint32_t num = t->pixels * b->vectors * t->phases;
-    int64_t step_bytes = (int64_t)b->vectors * c->lanes * 4, steps = c->k->run_steps;
+    int64_t step_bytes = (int64_t)b->vectors * c->lanes * 4 * step_scale(c);
+    int64_t steps = c->k->run_steps;
     int64_t least = t->phases > 2 ? t->phases : 2, unroll = steps >= least ? least : steps;
     int64_t whole = steps / unroll * unroll, offset = c->k->run_offsets[run];
     LLVMValueRef w_run = qgc_emit_at_const(e, b->weights, run * steps * step_bytes);
@@ -143,7 +186,7 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
     for (uint32_t i = 0; i < num; i++)
         loop.carried[i] = t->acc[i];
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), unroll);
-    LLVMValueRef at = qgc_emit_mul_const(e, loop.index, 4);
+    LLVMValueRef at = qgc_emit_mul_const(e, loop.index, 4 * step_scale(c));
     LLVMValueRef w_at = qgc_emit_mul_const(e, loop.index, step_bytes);
     LLVMValueRef w = qgc_emit_at(e, w_run, w_at);
     LLVMValueRef done = qgc_emit_i64(e, run * steps * step_bytes);
@@ -157,6 +200,52 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
     for (int64_t s = whole; s < steps; s++)
         emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0), offset + 4 * s,
                   qgc_emit_at_const(e, w_run, step_bytes * s), t->acc);
+}
+
+/* Entry |index| of the block's list, in which runs stand at |base|. */
+static LLVMValueRef list_entry(conv *c, const block *b, LLVMValueRef index, int64_t base)
+{
+    qgc_emitter *e = c->e;
+    LLVMValueRef at = qgc_emit_at_const(e, b->steps, 4 * base);
+    at = qgc_emit_at(e, at, qgc_emit_mul_const(e, index, 4));
+    return LLVMBuildSExt(e->builder, qgc_emit_load(e, e->i32, at, 4), e->i64, "");
+}
+
+/* The listed steps of one kind of the part's runs. |starts|, |offsets|: where they stand in the
+ * list; |weights|: bytes per lane from the block's first weight to theirs. */
+static void emit_listed_steps(conv *c, const block *b, tile *t, bool is_bytes, int64_t starts,
+                              int64_t offsets, int64_t weights)
+{
+    qgc_emitter *e = c->e;
+    const part *r = b->part;
+    uint32_t num = t->pixels * b->vectors;
+    int64_t width = (int64_t)b->vectors * c->lanes;
+    bool is_wide = !is_bytes && c->k->pairs.is_wide;
+    qgc_loop loop = {.num_carried = num};
+    for (uint32_t i = 0; i < num; i++)
+        loop.carried[i] = t->acc[i];
+    qgc_loop_begin(e, &loop, list_entry(c, b, qgc_emit_i64(e, r->first_run), starts),
+                   list_entry(c, b, qgc_emit_i64(e, r->end_run), starts), 1);
+    LLVMValueRef offset = list_entry(c, b, loop.index, offsets);
+    LLVMValueRef w = qgc_emit_mul_const(e, loop.index, (is_wide ? 8 : 4) * width);
+    w = qgc_emit_at(e, qgc_emit_at_const(e, b->weights, weights * width), w);
+    if (is_wide)
+        emit_wide_step(c, b, t, offset, 0, w, loop.carried);
+    else
+        emit_dots(c, b, t, t->in, offset, 0, w,
+                  is_bytes ? qgc_emit_byte_pair_dot : qgc_emit_raw_dot, loop.carried);
+    qgc_loop_end(e, &loop);
+    for (uint32_t i = 0; i < num; i++)
+        t->acc[i] = loop.carried[i];
+}
+
+static void emit_listed_runs(conv *c, const block *b, tile *t)
+{
+    const qgc_conv_kernel *k = c->k;
+    int64_t starts = k->num_runs + 1, bytes = k->pairs.byte_steps;
+    emit_listed_steps(c, b, t, true, 0, 2 * starts, 0);
+    if (k->pairs.word_steps)
+        emit_listed_steps(c, b, t, false, starts, 2 * starts + bytes, 4 * bytes);
 }
 
 /* What the zero point takes from the starts of vector |v|. */
@@ -237,18 +326,27 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
                       LLVMValueRef index)
 {
     uint32_t sums = pixels * b->vectors;
+    const qgc_conv_pairs *pairs = &c->k->pairs;
+    /* A sum waits for an addition, not for the product. */
+    bool is_quick = pairs->has_bytes || pairs->is_wide;
     tile t = {.pixels = pixels,
-              .phases = sums >= 8   ? 1
-                        : sums >= 4 ? 2
-                                    : 4,
+              .phases = sums >= 8 || is_quick ? 1
+                        : sums >= 4           ? 2
+                                              : 4,
               .next = emit_next(c, b, index)};
     const part *r = b->part;
-    for (uint32_t p = 0; p < pixels; p++)
-        t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
+    for (uint32_t p = 0; p < pixels; p++) {
+        if (c->in)
+            t.in[p] = emit_address(c, r, &r->in, c->in, first_pixel, p);
+        if (c->wide)
+            t.wide[p] = emit_address(c, r, &r->wide, c->wide, first_pixel, p);
+    }
     bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS &&
                     c->e->level->lanes == 16; /* with fewer or smaller registers it spills */
     emit_start(c, b, &t);
-    for (int64_t run = r->first_run; run < r->end_run; run++)
+    if (pairs->is_listed && r->first_run < r->end_run)
+        emit_listed_runs(c, b, &t);
+    for (int64_t run = r->first_run; run < r->end_run && !pairs->is_listed; run++)
         if (is_short)
             emit_straight_run(c, b, &t, run);
         else
@@ -331,12 +429,15 @@ static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t
         row = LLVMBuildURem(e->builder, row, height, "");
     }
     at.row_tile = qgc_emit_mul_const(e, count_units(c, loop.index), p->tiles);
-    at.in = qgc_emit_row_address(e, &all->in, c->in, image, row);
+    if (c->in)
+        at.in = qgc_emit_row_address(e, &all->in, c->in, image, row);
+    if (c->wide)
+        at.wide = qgc_emit_row_address(e, &all->wide, c->wide, image, row);
     at.out = qgc_emit_row_address(e, &all->out, c->out, image, row);
     if (c->addend)
         at.addend = qgc_emit_row_address(e, &all->addend, c->addend, image, row);
     r.map = (qgc_emit_image){1, 1, c->k->out_w};
-    r.in.first = r.out.first = r.addend.first = 0;
+    r.in.first = r.out.first = r.addend.first = r.wide.first = 0;
     inner.part = &r;
     balance l = get_balance(c->k->out_w, p->tiles);
     emit_row_tiles(&at, &inner, 0, l.small + 1, l.num_large);
@@ -358,6 +459,12 @@ static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
     return pixels;
 }
 
+/* The same places where elements are i16. */
+static qgc_pixels widened_pixels(qgc_pixels pixels)
+{
+    return (qgc_pixels){2 * pixels.first, 2 * pixels.image, 2 * pixels.row, 2 * pixels.pixel};
+}
+
 /* The tiles [begin, end) of one block. */
 static void emit_tiles(conv *c, const block *whole)
 {
@@ -370,6 +477,7 @@ static void emit_tiles(conv *c, const block *whole)
                   .start = i * starts,
                   .map = {k->images, p->rows, k->out_w},
                   .in = part_pixels(p, k->in),
+                  .wide = widened_pixels(part_pixels(p, k->in)),
                   .out = part_pixels(p, k->out),
                   .addend = part_pixels(p, k->addend)};
         block b = *whole;
@@ -402,20 +510,21 @@ static void emit_blocks(conv *c)
     const qgc_conv_kernel *k = c->k;
     int64_t block_channels = (int64_t)k->tile_vectors * c->lanes;
     int64_t whole = k->out_c / block_channels, rest = k->out_c % block_channels;
+    int64_t list_bytes = 4 * qgc_conv_list_size(k);
     if (whole) {
-        qgc_loop loop = {.carried = {c->weights}, .num_carried = 1};
+        qgc_loop loop = {.carried = {c->weights, c->steps}, .num_carried = c->steps ? 2 : 1};
         qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole * block_channels),
                        block_channels);
-        block b = {k->tile_vectors,
-                   NULL,
-                   block_channels,
-                   loop.carried[0],
-                   qgc_emit_mul_const(e, loop.index, 4),
+        block b = {k->tile_vectors, NULL,
+                   block_channels,  loop.carried[0],
+                   loop.carried[1], qgc_emit_mul_const(e, loop.index, 4),
                    loop.index};
         LLVMValueRef size = qgc_emit_i64(e, block_channels);
         emit_block(c, &b,
                    k->by_block ? LLVMBuildExactUDiv(e->builder, loop.index, size, "") : NULL);
         loop.carried[0] = qgc_emit_at_const(e, loop.phis[0], block_bytes(c, k->tile_vectors));
+        if (c->steps)
+            loop.carried[1] = qgc_emit_at_const(e, loop.phis[1], list_bytes);
         qgc_loop_end(e, &loop);
     }
     if (rest) {
@@ -424,6 +533,7 @@ static void emit_blocks(conv *c)
                    NULL,
                    rest,
                    qgc_emit_at_const(e, c->weights, whole * block_bytes(c, k->tile_vectors)),
+                   c->steps ? qgc_emit_at_const(e, c->steps, whole * list_bytes) : NULL,
                    qgc_emit_i64(e, first * 4),
                    qgc_emit_i64(e, first)};
         emit_block(c, &b, qgc_emit_i64(e, whole));
@@ -441,12 +551,18 @@ static void emit_groups(conv *c)
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->groups), 1);
     conv g = *c;
-    int64_t padded = padded_channels(c);
+    int64_t padded = padded_channels(c), block = k->tile_vectors * (int64_t)c->lanes;
+    int64_t blocks = (padded + block - 1) / block;
     LLVMValueRef in_bytes = qgc_emit_mul_const(e, loop.index, k->group_bytes);
     LLVMValueRef out_bytes = qgc_emit_mul_const(e, loop.index, k->out_c);
     LLVMValueRef out_channels = out_offset(c, out_bytes);
     LLVMValueRef list_bytes = qgc_emit_mul_const(e, loop.index, padded * 4);
-    g.in = qgc_emit_at(e, c->in, in_bytes);
+    g.in = c->in ? qgc_emit_at(e, c->in, in_bytes) : NULL;
+    if (c->wide)
+        g.wide = qgc_emit_at(e, c->wide, qgc_emit_mul_const(e, in_bytes, 2));
+    if (c->steps)
+        g.steps = qgc_emit_at(
+            e, c->steps, qgc_emit_mul_const(e, loop.index, 4 * qgc_conv_list_size(k) * blocks));
     g.out = qgc_emit_at(e, c->out, out_channels);
     g.addend = c->addend ? qgc_emit_at(e, c->addend, out_bytes) : NULL;
     g.weights = qgc_emit_at(
@@ -464,20 +580,25 @@ void qgc_emit_conv(qgc_emitter *e, const qgc_kernel *kernel)
 {
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     const qgc_conv_kernel *k = (const qgc_conv_kernel *)kernel;
-    conv c = {.e = e,
-              .k = k,
-              .in = qgc_emit_argument(e, args.in, 0),
-              .out = qgc_emit_argument(e, args.out, 0),
-              .addend = k->epilogue.has_addend ? qgc_emit_argument(e, args.in, 1) : NULL,
-              .weights = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHTS),
-              .start = qgc_emit_argument(e, args.constants, QGC_CONV_START),
-              .multipliers = qgc_emit_argument(e, args.constants, QGC_CONV_MULTIPLIERS),
-              .bias = qgc_emit_argument(e, args.constants, QGC_CONV_BIAS),
-              .addend_multipliers =
-                  qgc_emit_argument(e, args.constants, QGC_CONV_ADDEND_MULTIPLIERS),
-              .begin = args.begin,
-              .end = args.end,
-              .lanes = e->level->lanes};
+    const qgc_conv_pairs *pairs = &k->pairs;
+    uint32_t last = k->epilogue.has_addend || k->zero_point_is_input ? 2 : 1;
+    bool reads_bytes = pairs->has_bytes || !pairs->is_wide;
+    conv c = {
+        .e = e,
+        .k = k,
+        .in = reads_bytes ? qgc_emit_argument(e, args.in, 0) : NULL,
+        .out = qgc_emit_argument(e, args.out, 0),
+        .addend = k->epilogue.has_addend ? qgc_emit_argument(e, args.in, 1) : NULL,
+        .wide = pairs->is_wide ? qgc_emit_argument(e, args.in, reads_bytes ? last : 0) : NULL,
+        .steps = pairs->is_listed ? qgc_emit_argument(e, args.constants, QGC_CONV_STEPS) : NULL,
+        .weights = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHTS),
+        .start = qgc_emit_argument(e, args.constants, QGC_CONV_START),
+        .multipliers = qgc_emit_argument(e, args.constants, QGC_CONV_MULTIPLIERS),
+        .bias = qgc_emit_argument(e, args.constants, QGC_CONV_BIAS),
+        .addend_multipliers = qgc_emit_argument(e, args.constants, QGC_CONV_ADDEND_MULTIPLIERS),
+        .begin = args.begin,
+        .end = args.end,
+        .lanes = e->level->lanes};
     if (k->zero_point_is_input) {
         LLVMValueRef at = qgc_emit_argument(e, args.in, 1);
         c.weight_sums = qgc_emit_argument(e, args.constants, QGC_CONV_WEIGHT_SUMS);

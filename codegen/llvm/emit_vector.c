@@ -104,6 +104,22 @@ LLVMValueRef qgc_emit_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc, LLVM
     return LLVMBuildSub(e->builder, acc, more, "");
 }
 
+LLVMValueRef qgc_emit_byte_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
+                                    LLVMValueRef a, LLVMValueRef w)
+{
+    const char *name = lanes == 4   ? "llvm.x86.ssse3.pmadd.ub.sw.128"
+                       : lanes == 8 ? "llvm.x86.avx2.pmadd.ub.sw"
+                                    : "llvm.x86.avx512.pmaddubs.w.512";
+    LLVMTypeRef bytes = LLVMVectorType(e->i8, 4 * lanes);
+    LLVMValueRef args[] = {LLVMBuildBitCast(e->builder, a, bytes, ""),
+                           LLVMBuildBitCast(e->builder, w, bytes, "")};
+    LLVMValueRef sums = qgc_emit_intrinsic(e, name, NULL, 0, args, 2);
+    LLVMValueRef ones = qgc_emit_splat(e, LLVMConstInt(e->i16, 1, false), 2 * lanes);
+    LLVMValueRef pairs[] = {sums, ones};
+    return LLVMBuildAdd(e->builder, acc,
+                        qgc_emit_intrinsic(e, multiply_add(lanes), NULL, 0, pairs, 2), "");
+}
+
 static LLVMValueRef emit_neon_pair_dot(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a,
                                        LLVMValueRef w)
 {

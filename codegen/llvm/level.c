@@ -3,18 +3,19 @@
 #define X86_64  QGC_ARCH_X86_64, "x86_64-pc-linux-gnu"
 #define AARCH64 QGC_ARCH_AARCH64, "aarch64-unknown-linux-gnu"
 
-/* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, dot product,
- * unoptimized */
+/* name, architecture, LLVM's CPU and features, lanes, registers, fused multiply-add, SSSE3, dot
+ * product, unoptimized */
 static const qgc_level levels[] = {
-    {"x86-64", X86_64, "x86-64", "", 4, 16, false, QGC_DOT_WIDEN, false},
-    {"x86-64-v3", X86_64, "x86-64-v3", "", 8, 16, true, QGC_DOT_WIDEN, false},
-    {"x86-64-v3-vnni", X86_64, "x86-64-v3", "+avxvnni", 8, 16, true, QGC_DOT_VNNI256, false},
-    {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, QGC_DOT_WIDEN, false},
-    {"x86-64-v4-vnni", X86_64, "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, true,
+    {"x86-64", X86_64, "x86-64", "", 4, 16, false, false, QGC_DOT_WIDEN, false},
+    {"x86-64-v3", X86_64, "x86-64-v3", "", 8, 16, true, true, QGC_DOT_WIDEN, false},
+    {"x86-64-v3-vnni", X86_64, "x86-64-v3", "+avxvnni", 8, 16, true, true, QGC_DOT_VNNI256, false},
+    {"x86-64-v4", X86_64, "x86-64-v4", "-prefer-256-bit", 16, 32, true, true, QGC_DOT_WIDEN, false},
+    {"x86-64-v4-vnni", X86_64, "x86-64-v4", "+avx512vnni,-prefer-256-bit", 16, 32, true, true,
      QGC_DOT_VNNI512, false},
-    {"aarch64", AARCH64, "generic", "+neon", 4, 32, true, QGC_DOT_SMULL, false},
-    {"aarch64-dotprod", AARCH64, "generic", "+dotprod", 4, 32, true, QGC_DOT_SDOT, false},
-    {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, QGC_DOT_USDOT, false},
+    {"aarch64", AARCH64, "generic", "+neon", 4, 32, true, false, QGC_DOT_SMULL, false},
+    {"aarch64-dotprod", AARCH64, "generic", "+dotprod", 4, 32, true, false, QGC_DOT_SDOT, false},
+    {"aarch64-i8mm", AARCH64, "generic", "+dotprod,+i8mm", 4, 32, true, false, QGC_DOT_USDOT,
+     false},
 };
 
 bool qgc_level_has_dot(const qgc_level *level)
@@ -40,6 +41,8 @@ qgc_plan_target qgc_level_target(const qgc_level *level)
                              .has_table = level->arch == QGC_ARCH_X86_64 && level->lanes == 16,
                              .byte_macs = dots_in_a_cycle(level) * level->lanes,
                              .float_macs = 2.0 * level->lanes,
+                             .widens_bytes = level->dot == QGC_DOT_WIDEN,
+                             .has_byte_pairs = level->dot == QGC_DOT_WIDEN && level->has_ssse3,
                              .has_signed_dot =
                                  level->dot == QGC_DOT_SMULL || level->dot == QGC_DOT_SDOT};
 }

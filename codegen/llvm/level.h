@@ -26,6 +26,7 @@ typedef struct qgc_level {
     uint32_t lanes;       /* 32-bit lanes of a vector register */
     uint32_t registers;   /* vector registers */
     bool has_fma;
+    bool has_ssse3; /* or more: pmaddubsw */
     qgc_dot dot;
     bool unoptimized; /* for tests, of a copy: no passes, the code generator's quickest way */
 } qgc_level;

@@ -1,11 +1,12 @@
-/* Speed of the generated kernels: GMAC/s of the kernel steps of one layer each, beside the peak of
- * vpdpbusd measured in the same rounds. Built and run by tools/bench/kernels. MACs are nominal:
+/* Speed of the generated kernels: GMAC/s of the kernel steps of one layer each, beside the level's
+ * peak loop measured in the same rounds. Built and run by tools/bench/kernels. MACs are nominal:
  * they include taps in the border.
  *
  * With --serve it answers tools/bench/peers, which takes turns: "layer C H W O KERNEL STRIDE
  * GROUPS", "graph FILE" (a graph, from input to output), "threads N" (of the next graphs), "run
  * REPEAT" (seconds of one, of the thread that asks), "wall REPEAT" (by the wall clock), "peak"
  * (MAC/s), "peak N" (of N threads at once, by the wall clock). */
+#include "codegen/llvm/peak.h"
 #include "codegen/region.h"
 #include "codegen/specialize.h"
 #include "qgc/context.h"
@@ -66,57 +67,48 @@ static double seconds(void)
 
 /* ---- peak ---- */
 
-#define CHAIN(r, n) "vpdpbusd %%" r "31, %%" r "30, %%" r n "\n"
-#define CHAINS(r)                                                                                  \
-    CHAIN(r, "0")                                                                                  \
-    CHAIN(r, "1")                                                                                  \
-    CHAIN(r, "2")                                                                                  \
-    CHAIN(r, "3")                                                                                  \
-    CHAIN(r, "4")                                                                                  \
-    CHAIN(r, "5")                                                                                  \
-    CHAIN(r, "6") CHAIN(r, "7") CHAIN(r, "8") CHAIN(r, "9") CHAIN(r, "10") CHAIN(r, "11")
-
-/* Twelve independent sums in registers. */
-static void peak512(int64_t count)
+static void run_peak(const qgc_peak *peak, int64_t count)
 {
-#if defined(__x86_64__)
-    for (int64_t i = 0; i < count; i++)
-        __asm__ volatile(CHAINS("zmm") CHAINS("zmm")::
-                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
-                               "xmm8", "xmm9", "xmm10", "xmm11");
-    /* Else the upper halves would slow down what comes next. */
-    __asm__ volatile("vzeroupper");
-#else
-    (void)count;
-#endif
+    static _Alignas(64) const int8_t factors[64];
+    _Alignas(64) int32_t sums[16];
+    const void *in[] = {factors};
+    void *out[] = {sums};
+    peak->integers(in, out, NULL, 0, count);
 }
 
-static double peak_macs(void)
+enum { PEAK_COUNT = 50000 };
+
+/* MAC/s of the level's loop. */
+static double peak_macs(const qgc_peak *peak)
 {
-    enum { COUNT = 100000 };
     double start = seconds();
-    peak512(COUNT);
-    return COUNT * 24 * 64.0 / (seconds() - start);
+    run_peak(peak, PEAK_COUNT);
+    return PEAK_COUNT * peak->integer_macs / (seconds() - start);
 }
+
+typedef struct peak_run {
+    const qgc_peak *peak;
+    int64_t count;
+} peak_run;
 
 static void peak_part(void *user, size_t part)
 {
+    const peak_run *run = user;
     (void)part;
-    peak512(*(const int64_t *)user);
+    run_peak(run->peak, run->count);
 }
 
 /* All threads are awake before the clock starts. */
-static double peak_macs_of(size_t threads)
+static double peak_macs_of(const qgc_peak *peak, size_t threads)
 {
-    enum { COUNT = 100000 };
-    int64_t count = COUNT, few = 100;
+    peak_run few = {peak, 100}, all = {peak, PEAK_COUNT};
     qgc_pool *pool = qgc_pool_create(threads);
     qgc_pool_run(pool, threads, peak_part, &few, true);
     double start = read_clock(CLOCK_MONOTONIC);
-    qgc_pool_run(pool, threads, peak_part, &count, false);
-    double rate = (double)threads * COUNT * 24 * 64.0 / (read_clock(CLOCK_MONOTONIC) - start);
+    qgc_pool_run(pool, threads, peak_part, &all, false);
+    double wall = read_clock(CLOCK_MONOTONIC) - start;
     qgc_pool_destroy(pool);
-    return rate;
+    return (double)threads * PEAK_COUNT * peak->integer_macs / wall;
 }
 
 /* ---- a layer ---- */
@@ -185,25 +177,42 @@ static double median(double *values, size_t num)
     return values[num / 2];
 }
 
-static void measure(qgc_region *region, const shape *s, bool has_peak)
+static void measure(qgc_region *region, const shape *s, const qgc_peak *peak)
 {
     enum { ROUNDS = 25 };
     double rates[ROUNDS], peaks[ROUNDS], shares[ROUNDS], macs = (double)macs_of(s);
     int repeat = macs > 2e8 ? 2 : (int)(4e8 / macs) + 1;
     run_kernels(region);
     for (int r = 0; r < ROUNDS; r++) {
-        double before = has_peak ? peak_macs() : 0.0, start = seconds();
+        double before = peak_macs(peak), start = seconds();
         for (int i = 0; i < repeat; i++)
             run_kernels(region);
         rates[r] = macs * repeat / (seconds() - start);
-        peaks[r] = has_peak ? (before + peak_macs()) / 2 : 0.0;
-        shares[r] = has_peak ? rates[r] / peaks[r] : 0.0;
+        peaks[r] = (before + peak_macs(peak)) / 2;
+        shares[r] = rates[r] / peaks[r];
     }
-    double rate = median(rates, ROUNDS), peak = median(peaks, ROUNDS);
-    printf("%-24s %7.1f GMAC/s, best %7.1f", s->name, rate * 1e-9, rates[ROUNDS - 1] * 1e-9);
-    if (has_peak)
-        printf("  %5.1f %% of %.0f", 100 * median(shares, ROUNDS), peak * 1e-9);
-    printf("\n");
+    double rate = median(rates, ROUNDS);
+    printf("%-24s %7.1f GMAC/s, best %7.1f  %5.1f %% of %.0f\n", s->name, rate * 1e-9,
+           rates[ROUNDS - 1] * 1e-9, 100 * median(shares, ROUNDS), median(peaks, ROUNDS) * 1e-9);
+}
+
+/* Weights of i8: "bell", as training leaves them, the largest 127; "flat", all equally often;
+ * "small", -63 to 64. */
+static void fill_weights(const qgc_func *func, const char *kind)
+{
+    uint32_t state = 1;
+    int32_t spread = strcmp(kind, "bell") == 0 ? 4 : 1, width = strcmp(kind, "small") == 0 ? 1 : 2;
+    QGC_EACH_NODE (node, func) {
+        if (!node->constant || node->constant->dtype != QGC_DTYPE_I8)
+            continue;
+        int8_t *to = (int8_t *)(uintptr_t)node->constant->data;
+        for (size_t i = 0; i < node->constant->bytes; i++) {
+            int32_t sum = 0;
+            for (int32_t k = 0; k < spread; k++, state = state * 1664525U + 1013904223U)
+                sum += (int32_t)(state >> 25) - 63;
+            to[i] = (int8_t)(sum * width / spread > 127 ? 127 : sum * width / spread);
+        }
+    }
 }
 
 /* |pool| NULL: for one thread. */
@@ -213,16 +222,18 @@ static qgc_result compile(const qgc_func *func, const qgc_level *level, qgc_pool
     return qgc_region_compile(func, &(qgc_region_options){.level = level, .pool = pool}, out);
 }
 
-static int run_shape(const shape *s, const qgc_level *level, bool has_peak)
+static int run_shape(const shape *s, const qgc_level *level, const qgc_peak *peak, const char *kind)
 {
     char text[2048];
     write_layer(s, text, sizeof text);
     qgc_context *context = qgc_context_create();
     qgc_module *module = qgc_module_parse(context, s->name, (qgc_str){text, strlen(text)}, 1, NULL);
     qgc_region *region = NULL;
+    if (module)
+        fill_weights(module->first, kind);
     int failed = !module || compile(module->first, level, NULL, &region) != QGC_OK;
     if (!failed)
-        measure(region, s, has_peak);
+        measure(region, s, peak);
     qgc_context_flush(context, stderr, QGC_DIAG_TEXT, false);
     qgc_region_destroy(region);
     qgc_module_destroy(module);
@@ -325,6 +336,8 @@ static bool begin_layer(served *s, const shape *layer, const qgc_level *level)
     s->is_layer = true;
     s->context = qgc_context_create();
     s->module = qgc_module_parse(s->context, "layer", (qgc_str){text, strlen(text)}, 1, NULL);
+    if (s->module)
+        fill_weights(s->module->first, "bell");
     return compile_served(s, s->module ? s->module->first : NULL, level);
 }
 
@@ -340,7 +353,7 @@ static double run_served(const served *s, long repeat, clockid_t clock)
     return (read_clock(clock) - start) / (double)repeat;
 }
 
-static int serve(const qgc_level *level)
+static int serve(const qgc_level *level, const qgc_peak *peak)
 {
     char line[1024], path[1000];
     served s = {0};
@@ -369,9 +382,9 @@ static int serve(const qgc_level *level)
         } else if (sscanf(line, "wall %ld", &repeat) == 1 && s.region) {
             printf("%.9g\n", run_served(&s, repeat, CLOCK_MONOTONIC));
         } else if (sscanf(line, "peak %ld", &repeat) == 1 && repeat > 0) {
-            printf("%.9g\n", peak_macs_of((size_t)repeat));
+            printf("%.9g\n", peak_macs_of(peak, (size_t)repeat));
         } else {
-            printf("%.9g\n", peak_macs());
+            printf("%.9g\n", peak_macs(peak));
         }
         fflush(stdout);
     }
@@ -380,23 +393,37 @@ static int serve(const qgc_level *level)
     return !ok;
 }
 
+static int run_shapes(const qgc_level *level, const qgc_peak *peak, const char *part,
+                      const char *kind)
+{
+    int failed = 0;
+    printf(
+        "%s; medians of 25 rounds, beside the level's loop of multiply-adds in registers, in each "
+        "round; %s weights\n",
+        level->name, kind);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (strstr(shapes[i].name, part))
+            failed |= run_shape(&shapes[i], level, peak, kind);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     const qgc_level *level = qgc_level_find(qgc_str_from(argc > 1 ? argv[1] : "native"));
+    const char *part = argc > 2 ? argv[2] : "", *kind = argc > 3 ? argv[3] : "bell";
     if (!level || !qgc_level_is_supported(level)) {
-        fprintf(stderr,
-                "usage: kernels [LEVEL [NAME_PART | --serve]]; this machine has no such level\n");
+        fprintf(stderr, "usage: kernels [LEVEL [NAME_PART [bell | flat | small] | --serve]]; this "
+                        "machine has no such level\n");
         return 2;
     }
-    if (argc > 2 && strcmp(argv[2], "--serve") == 0)
-        return serve(level);
-    const qgc_level *best = qgc_level_find(qgc_str_from("native"));
-    bool has_peak = best->dot == QGC_DOT_VNNI512;
-    printf("%s; medians of 25 rounds; the peak is vpdpbusd zmm in registers, each round\n",
-           level->name);
-    int failed = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (argc < 3 || strstr(shapes[i].name, argv[2]))
-            failed |= run_shape(&shapes[i], level, has_peak);
+    qgc_context *context = qgc_context_create();
+    qgc_peak peak = {0};
+    int failed = qgc_peak_create(&context->diag, level, &peak) != QGC_OK;
+    if (!failed)
+        failed = strcmp(part, "--serve") == 0 ? serve(level, &peak)
+                                              : run_shapes(level, &peak, part, kind);
+    qgc_context_flush(context, stderr, QGC_DIAG_TEXT, false);
+    qgc_peak_destroy(&peak);
+    qgc_context_destroy(context);
     return failed;
 }
