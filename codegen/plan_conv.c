@@ -302,7 +302,8 @@ static qgc_step *add_inputs(conv *c, qgc_buffer *in, qgc_buffer *addend)
     qgc_planner *p = c->p;
     const qgc_conv_kernel *k = c->k;
     qgc_buffer *wide = k->pairs.is_wide ? qgc_planner_widened(p, c->m->node, in) : NULL;
-    qgc_buffer *all[] = {k->pairs.is_wide && !k->pairs.has_bytes ? wide : in, addend, wide};
+    bool has_both = wide && k->pairs.has_bytes;
+    qgc_buffer *all[] = {wide && !has_both ? wide : in, addend, has_both ? wide : NULL};
     uint32_t num = 0;
     qgc_step *step = qgc_planner_add_kernel(p, c->m->node, &c->k->base, 3, 1);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

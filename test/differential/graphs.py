@@ -321,6 +321,53 @@ def long_conv(g, dtype, border, zero):
     convolution(g, dtype, border, zero, 2, 1, r.choice([256, 511, 1024]), r.choice([3, 17]), r.choice([[3, 3], [1, 3], [4, 4]]), (1,))
 
 
+def pair_weights(r, most, channels, taps):
+    """Of an output: small ones, with pairs of channels that just fit 16 bits times |most| and pairs that do not."""
+    w = [[r.randint(-50, 50) for _ in range(taps)] for _ in range(channels)]
+    for _ in range(r.choice([0, 1, 1, 2, channels * taps // 4])):
+        sign, limit = r.choice([(1, 32767 // most), (-1, 32768 // most)])
+        total = limit + r.choice([0, 0, 1, 1, 2, 60])
+        a = r.randint(max(total - 127, 0), 127) if total < 255 else 127
+        b, at, tap = min(total - a, 127), r.randrange(channels // 2) * 2, r.randrange(taps)
+        w[at][tap], w[at + 1][tap] = sign * a, sign * b
+    if most == 255 and r.random() < 0.3:
+        w[0][0], w[1][0] = -128, r.choice([0, -1, 1])
+    return [str(value) for channel in w for value in channel]
+
+
+def clamped(g, x, dtype, shape, zero):
+    """x, or what a kernel makes of it with an upper bound, and the largest byte that it can be without a border."""
+    hi = g.r.choice([255, 255, 127, 200])
+    if hi == 255:
+        return x, 255
+    low = BITS[dtype][0]
+    return g.add(f"requantize [{x}] {{multipliers = [1.0], zero_point = {zero}, term_zero_points = [{zero}], hi = {hi + low}}}", dtype, shape), hi
+
+
+def weight_pairs(g, dtype, border, zero):
+    """Pairs of weights about where two products pass 16 bits, in runs that are long enough to tell them apart."""
+    r, z = g.r, g.zero(dtype, zero)
+    if border == "-":
+        rows, k, o = r.choice([1, 9, 20]), r.choice([32, 46, 100]), r.choice([7, 16, 33])
+        x, most = clamped(g, g.param(dtype, [rows, k]), dtype, [rows, k], z)
+        shape, w_shape, taps, attrs, op, axis = [rows, o], [o, k], 1, "", "int_linear", 1
+    else:
+        k, o, size, kernel, pad = r.choice([32, 34]), r.choice([5, 16, 40]), r.choice([3, 6]), r.choice([1, 3]), int(border != "none")
+        x, most = clamped(g, g.param(dtype, [1, k, size, size]), dtype, [1, k, size, size], z)
+        out = size + 2 * pad - kernel + 1
+        shape, w_shape, taps, op, axis = [1, o, out, out], [o, k, kernel, kernel], kernel * kernel, "int_conv2d", 1
+        attrs = f"padding = [{pad}, {pad}, {pad}, {pad}], "
+    if border == "even":
+        most = max(most, z - BITS[dtype][0])
+    words = [word for _ in range(o) for word in pair_weights(r, most, k, taps)]
+    acc = g.add(f"{op} {x}, {g.add('const ' + g.nested(words, w_shape), 'i8', w_shape)} {{{attrs}x_zero_point = {z}}}", "i32", shape)
+    if r.random() < 0.5:
+        g.result(acc, "i32", shape)
+        return
+    y, y_type = finish(g, acc, shape, axis, k * taps)
+    g.result(y, y_type, shape)
+
+
 def activations(g, dtype, border, zero):
     """A product of two activations."""
     r, w = g.r, g.r.choice(BYTES)
@@ -637,6 +684,7 @@ OPS = {
     "conv_transpose": (transposed, BYTES, PADS, ZEROS),
     "linear, matmul": (linear, BYTES, ["-"], ZEROS),
     "linear K>=1000": (long_linear, BYTES, ["-"], ZEROS),
+    "weight pairs": (weight_pairs, BYTES, ["-", "none", "even"], ZEROS),
     "linear, w zero": (odd_weights, BYTES, ["-"], ZEROS),
     "linear 16 bits": (word_linear, WORDS, ["-"], ZEROS),
     "matmul of two": (activations, BYTES, ["-"], ZEROS),
@@ -656,6 +704,7 @@ OPS = {
     "float rows": (rows, ["f32", "i8"], ["-"], ["-"]),
 }
 FILLS = ["random", "random", "random", "ends", "low", "high", "zeros"]
+PAIR_FILLS = ["random", "ends", "high", "high"]
 FLOAT_FILLS = ["random", "random", "wide", "special", "ends"]
 
 
@@ -670,4 +719,4 @@ def make(stratum, seed, number):
     r = random.Random(f"{seed}/{number}/{'/'.join(stratum)}")
     g = Graph(r)
     OPS[op][0](g, dtype, border, zero if zero != "-" else "any")
-    return g.text(), r.randrange(2**32), r.choice(FLOAT_FILLS if dtype == "f32" else FILLS)
+    return g.text(), r.randrange(2**32), r.choice(FLOAT_FILLS if dtype == "f32" else PAIR_FILLS if op == "weight pairs" else FILLS)
