@@ -5,23 +5,29 @@
 /* Sums that do not wait for each other: latency times throughput of what has both high. */
 enum { CHAINS = 12, UNROLL = 4 };
 
-/* Of i16 in place of u8 and s8, where the level has no dot product of bytes: half as many. */
+/* Of i16 in place of u8 and s8, where the level has nothing for bytes: half as many. */
 static LLVMValueRef add_pairs(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef w)
 {
-    uint32_t lanes = e->level->lanes;
-    const char *name = lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
-                       : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
-                                    : "llvm.x86.sse2.pmadd.wd";
-    LLVMTypeRef type = LLVMVectorType(e->i16, 2 * lanes);
+    LLVMTypeRef type = LLVMVectorType(e->i16, 2 * e->level->lanes);
     LLVMValueRef args[] = {LLVMBuildBitCast(e->builder, a, type, ""),
                            LLVMBuildBitCast(e->builder, w, type, "")};
-    return LLVMBuildAdd(e->builder, acc, qgc_emit_intrinsic(e, name, NULL, 0, args, 2), "");
+    return LLVMBuildAdd(e->builder, acc,
+                        qgc_emit_intrinsic(e, "llvm.x86.sse2.pmadd.wd", NULL, 0, args, 2), "");
 }
 
+static bool has_pairs_only(const qgc_level *level)
+{
+    return level->dot == QGC_DOT_WIDEN && !level->has_ssse3;
+}
+
+/* The quickest product of bytes that is exact for some weights at least. */
 static LLVMValueRef add_dot(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef w)
 {
-    return e->level->dot == QGC_DOT_WIDEN ? add_pairs(e, acc, a, w)
-                                          : qgc_emit_raw_dot(e, e->level->lanes, acc, a, w);
+    if (has_pairs_only(e->level))
+        return add_pairs(e, acc, a, w);
+    if (e->level->dot == QGC_DOT_WIDEN)
+        return qgc_emit_byte_pair_dot(e, e->level->lanes, acc, a, w);
+    return qgc_emit_raw_dot(e, e->level->lanes, acc, a, w);
 }
 
 static LLVMValueRef add_product(qgc_emitter *e, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef w)
@@ -90,7 +96,7 @@ qgc_result qgc_peak_create(qgc_diag *diag, const qgc_level *level, qgc_peak *out
         out->floats = find(out->jit, "floats");
     }
     double vectors = CHAINS * UNROLL * (double)level->lanes;
-    out->integer_macs = vectors * (level->dot == QGC_DOT_WIDEN ? 2 : 4);
+    out->integer_macs = vectors * (has_pairs_only(level) ? 2 : 4);
     out->float_macs = vectors;
     if (out->integers && out->floats)
         return QGC_OK;
