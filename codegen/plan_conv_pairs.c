@@ -153,7 +153,7 @@ static void *lay_out_plain(const pairs *c, qgc_planner *p, const uint32_t *packe
     int16_t *all = qgc_planner_constant(p, num, 8), *to = all;
     for (int64_t i = 0; i < c->num_blocks; i++) {
         const block *b = &c->blocks[i];
-        for (int64_t step = 0; step < c->steps; step++, to += 4 * b->lanes)
+        for (int64_t step = 0; step < c->steps; step++, to += (size_t)4 * b->lanes)
             put_words(b->packed + step * b->lanes, b->lanes, to);
     }
     return all;
@@ -268,11 +268,11 @@ static double cost_of(const pairs *c, const qgc_conv_pairs *form, bool splits)
     double share = (double)c->words / (double)(c->steps * c->num_blocks);
     double step = 3, word = form->is_wide ? 4 : 5.5, listed = 0.15, widened_byte = 2;
     double pixels = (double)k->images * (double)k->out_h * (double)k->out_w;
-    double vectors = (double)((k->out_c + c->lanes - 1) / c->lanes * k->groups);
+    int64_t vectors = (k->out_c + c->lanes - 1) / c->lanes * k->groups;
     double cost = splits            ? step * (1 + share)
                   : form->has_bytes ? step * (1 - share) + word * share
                                     : word;
-    cost = (cost + (form->is_listed ? listed : 0)) * pixels * vectors * (double)c->steps;
+    cost = (cost + (form->is_listed ? listed : 0)) * pixels * (double)vectors * (double)c->steps;
     return cost + (form->is_wide ? widened_byte * c->in_bytes : 0);
 }
 
