@@ -191,17 +191,74 @@ static void check_move(qgc_checker *c, const qgc_node *quantize, const qgc_view_
              step->operands[0].value->name->data, (double)x.scales[0]);
 }
 
+/* Whether two steps have parameters that are known and differ. */
+static bool differ(qgc_checker *c, const qgc_node *a, const qgc_node *b, qgc_view_params *p,
+                   qgc_view_params *q)
+{
+    return qgc_view_read_params(a, c->arena, p, NULL) &&
+           qgc_view_read_params(b, c->arena, q, NULL) && p->scales && q->scales && p->zero_points &&
+           q->zero_points && !p->per_channel && !q->per_channel && !qgc_view_same_params(p, q);
+}
+
+static const char *params_text(const qgc_checker *c, const qgc_view_params *p)
+{
+    return qgc_arena_printf(c->arena, "the scale %g and the zero point %d", (double)p->scales[0],
+                            (int)p->zero_points[0]);
+}
+
+/* Integers of one tensor have one scale. |origins|: by value, the `quantize` that they come from.
+ */
+static void check_moved_integers(qgc_checker *c, const qgc_node *node, qgc_map *origins)
+{
+    const qgc_node *first = NULL;
+    qgc_view_params p, q;
+    for (uint32_t i = 0; i < node->num_operands; i++) {
+        const qgc_value *x = node->operands[i].value;
+        const qgc_node *from = x && qgc_is_data_operand(node, i) ? qgc_map_get(origins, x) : NULL;
+        if (first && from && differ(c, first, from, &p, &q))
+            qgc_find(c, node, "%s puts together integers with %s and %%%s with %s",
+                     qgc_node_op(node)->mnemonic, params_text(c, &p), x->name->data,
+                     params_text(c, &q));
+        first = first ? first : from;
+    }
+    if (first)
+        *qgc_map_at(origins, &node->results[0]) = (void *)(uintptr_t)first;
+}
+
+static void check_read(qgc_checker *c, const qgc_node *dequantize, const qgc_map *origins)
+{
+    const qgc_value *x = qgc_node_operand(dequantize, 0);
+    const qgc_node *from = qgc_map_get(origins, x);
+    qgc_view_params p, q;
+    if (from && differ(c, from, dequantize, &p, &q))
+        qgc_find(c, dequantize, "%%%s was quantized with %s, but is read with %s", x->name->data,
+                 params_text(c, &p), params_text(c, &q));
+}
+
+static void check_quantize(qgc_checker *c, const qgc_node *node)
+{
+    qgc_view_params p;
+    if (!qgc_view_read_params(node, c->arena, &p, NULL) || p.per_channel || !p.scales ||
+        !p.zero_points)
+        return;
+    check_move(c, node, &p);
+    check_coverage(c, node, &p);
+}
+
 void qgc_check_odd_scale(qgc_checker *c)
 {
-    QGC_EACH_FUNC (func, c->module)
-        QGC_EACH_NODE (node, func) {
-            qgc_view_params p;
-            if (node->op != QGC_OP_QUANTIZE || !qgc_view_read_params(node, c->arena, &p, NULL) ||
-                p.per_channel || !p.scales || !p.zero_points)
-                continue;
-            check_move(c, node, &p);
-            check_coverage(c, node, &p);
-        }
+    QGC_EACH_FUNC (func, c->module) {
+        qgc_map origins = {.arena = c->arena};
+        QGC_EACH_NODE (node, func)
+            if (node->op == QGC_OP_QUANTIZE) {
+                check_quantize(c, node);
+                *qgc_map_at(&origins, &node->results[0]) = node;
+            } else if (node->op == QGC_OP_DEQUANTIZE) {
+                check_read(c, node, &origins);
+            } else if (qgc_view_moves(node)) {
+                check_moved_integers(c, node, &origins);
+            }
+    }
 }
 
 /* ---- weights ---- */
