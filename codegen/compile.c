@@ -75,6 +75,15 @@ static qgc_result find_format(compilation *c)
                       "%s: expected a name that ends in .o, .so, .ll or .s, or --emit", c->path);
 }
 
+static qgc_result check_linker(const compilation *c)
+{
+    return !c->options->linker || c->format == FORMAT_SHARED
+               ? QGC_OK
+               : qgc_report(c->diag, QGC_NO_LOC, QGC_D_USAGE,
+                            "%s: a linker is for shared libraries, not for format %s", c->path,
+                            formats[c->format].ending);
+}
+
 static qgc_result find_header(compilation *c)
 {
     const char *name = base_name(c->path);
@@ -299,6 +308,7 @@ static qgc_result compile(compilation *c)
 {
     qgc_str bytes;
     QGC_TRY(find_format(c));
+    QGC_TRY(check_linker(c));
     QGC_TRY(find_header(c));
     QGC_TRY(find_level(c));
     QGC_TRY(find_funcs(c));

@@ -20,7 +20,8 @@ typedef struct qgc_compile_options {
     const char *name; /* what the symbols begin with; NULL: the file's name without its ending, that
                        * of |source| where the path is in /dev */
     const char *source; /* the graph's file, named in the header; may be NULL */
-    const char *linker; /* a program that takes the arguments of cc; NULL: the system's */
+    const char *linker; /* a program that takes the arguments of cc; NULL: the system's; else the
+                         * format has to be "so" */
 } qgc_compile_options;
 
 /* Writes |path|, beside an object or library also the header FILE.h; each whole or not at all.
