@@ -194,12 +194,12 @@ int run_compare(invocation *call)
         return fail(call);
     const char *by = get_option(call, "--by");
     comparison c = {&report, call->files[0], call->files[1], options.start_db, by ? by : "sqnr"};
-    bool is_exceeded = exceeds(&report, values) | report_broken(call, &report);
+    bool is_broken = report_broken(call, &report), is_exceeded = exceeds(&report, values);
     compare_write_text(stdout, &c);
     qgc_result result = write_files(call, &c);
     qgc_compare_report_free(&report);
     if (result != QGC_OK)
         return fail(call);
     flush_diagnostics(call);
-    return is_exceeded ? EXIT_LIMIT : EXIT_DONE;
+    return is_broken || is_exceeded ? EXIT_LIMIT : EXIT_DONE;
 }
