@@ -263,7 +263,8 @@ static void finish(sensitivity *s)
     r->has_labels = s->labels != NULL;
     r->folders = qgc_labels_folders(s->labels, &s->arena, &r->num_folders);
     r->rows = QGC_NEW_ARRAY(&s->arena, qgc_sens_row, s->list.size);
-    qsort(s->list.data, s->list.size, sizeof *s->list.data, by_position);
+    if (s->list.size)
+        qsort(s->list.data, s->list.size, sizeof *s->list.data, by_position);
     for (size_t i = 0; i < s->list.size; i++) {
         qgc_sens_row row;
         size_t at = r->num_rows++;
