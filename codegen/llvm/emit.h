@@ -107,8 +107,16 @@ LLVMValueRef qgc_emit_pair_dot(qgc_emitter *e, uint32_t lanes, LLVMValueRef acc,
                                LLVMValueRef w);
 /* Elements [first, first + num) of |vector|. */
 LLVMValueRef qgc_emit_part(qgc_emitter *e, LLVMValueRef vector, uint32_t first, uint32_t num);
-/* What lies at |address| into the second level of the cache. */
-void qgc_emit_prefetch(qgc_emitter *e, LLVMValueRef address);
+/* Weights to come, into the second level of the cache: while a tile goes through its own, it asks
+ * for a share of |bytes| from |ahead| on, 1 / 2^shift of them, at most one share for each tile. */
+uint32_t qgc_emit_share_shift(int64_t tiles);
+/* Where the share of tile |index| begins. */
+LLVMValueRef qgc_emit_share(qgc_emitter *e, LLVMValueRef ahead, LLVMValueRef index, int64_t bytes,
+                            uint32_t shift);
+/* Asks for what falls to the next |bytes| of a tile that has gone through |done| of its weights, in
+ * whole lines. */
+void qgc_emit_fetch(qgc_emitter *e, LLVMValueRef share, uint32_t shift, LLVMValueRef done,
+                    int64_t bytes);
 /* The first |num| elements of |vector|, which has |size| of them, and nothing behind. */
 void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int64_t num,
                          LLVMValueRef address);

@@ -54,10 +54,7 @@ static uint32_t next_shift(const chain *c)
 {
     const qgc_chain_kernel *k = c->k;
     int64_t tiles = k->images * k->out_h * ((k->out_w + k->tile_pixels - 1) / k->tile_pixels);
-    uint32_t shift = 0;
-    while (tiles >> (shift + 1))
-        shift++;
-    return shift;
+    return qgc_emit_share_shift(tiles);
 }
 
 void qgc_emit_chain_next(chain *c, uint32_t pixels, LLVMValueRef x, int64_t bytes, int64_t ahead)
@@ -67,8 +64,7 @@ void qgc_emit_chain_next(chain *c, uint32_t pixels, LLVMValueRef x, int64_t byte
     int64_t tiles = (k->out_w + k->tile_pixels - 1) / k->tile_pixels;
     LLVMValueRef tile = LLVMBuildUDiv(e->builder, x, qgc_emit_i64(e, pixels), "");
     tile = LLVMBuildAdd(e->builder, tile, qgc_emit_mul_const(e, c->unit, tiles), "");
-    tile = qgc_emit_mul_const(e, tile, bytes >> next_shift(c));
-    c->next = qgc_emit_at(e, qgc_emit_at_const(e, c->w, ahead), tile);
+    c->next = qgc_emit_share(e, qgc_emit_at_const(e, c->w, ahead), tile, bytes, next_shift(c));
 }
 
 /* Where few pixels meet each weight, the next block's have to come while this one's are in use:
@@ -92,8 +88,7 @@ static void prefetch_next(const chain *c, LLVMValueRef w)
         return;
     LLVMValueRef done = LLVMBuildSub(e->builder, LLVMBuildPtrToInt(e->builder, w, e->i64, ""),
                                      LLVMBuildPtrToInt(e->builder, c->w, e->i64, ""), "");
-    done = LLVMBuildLShr(e->builder, done, qgc_emit_i64(e, next_shift(c)), "");
-    qgc_emit_prefetch(e, qgc_emit_at(e, c->next, done));
+    qgc_emit_fetch(e, c->next, next_shift(c), done, 0);
 }
 
 /* One channel of one tap, of some pixels. */

@@ -54,48 +54,36 @@ static int64_t block_bytes(const conv *c, uint32_t vectors)
     return qgc_conv_lane_bytes(c->k) * (int64_t)vectors * c->lanes;
 }
 
-/* Where few pixels meet each weight, the next block's weights have to come from memory while this
- * one's are in use: each tile asks for 1 / 2^shift of them. Half of the tiles see to all: two
- * threads may share a block, and each has a cache of its own. */
-static bool fetches_next(const conv *c, uint32_t *shift)
+/* Half of the tiles see to all of the next block's weights: two threads may share a block, and each
+ * has a cache of its own. */
+static int64_t tiles_that_fetch(const qgc_conv_kernel *k)
 {
-    enum { FEW = 256, ALONE = 4 };
-    const qgc_conv_kernel *k = c->k;
-    int64_t tiles = !k->by_block;
+    int64_t tiles = 0;
     for (uint32_t i = 0; i < k->num_parts; i++)
         tiles += k->parts[i].units * (k->parts[i].by_row ? k->parts[i].tiles : 1);
-    if (!k->by_block)
-        tiles /= 2;
-    for (*shift = 0; tiles >> (*shift + 1);)
-        ++*shift;
-    return tiles >= ALONE && k->images * k->out_h * k->out_w <= FEW;
+    return k->by_block ? tiles : (tiles + 1) / 2;
 }
 
-/* |index|: of the tile, from the first one of this thread or block. */
+/* Where few pixels meet each weight, the next block's weights have to come from memory while this
+ * one's are in use. |index|: of the tile, from the first one of this thread or block. */
 static LLVMValueRef emit_next(const conv *c, const block *b, LLVMValueRef index)
 {
+    enum { FEW = 256, ALONE = 4 };
     qgc_emitter *e = c->e;
-    int64_t bytes = block_bytes(c, b->vectors);
-    uint32_t shift;
-    if (!fetches_next(c, &shift))
+    const qgc_conv_kernel *k = c->k;
+    int64_t bytes = block_bytes(c, b->vectors), tiles = tiles_that_fetch(k);
+    uint32_t shift = qgc_emit_share_shift(tiles);
+    if (tiles < ALONE || k->images * k->out_h * k->out_w > FEW)
         return NULL;
     index = LLVMBuildAnd(e->builder, index, qgc_emit_i64(e, ((int64_t)1 << shift) - 1), "");
-    return qgc_emit_at(e, qgc_emit_at_const(e, b->weights, bytes),
-                       qgc_emit_mul_const(e, index, bytes >> shift));
+    return qgc_emit_share(e, qgc_emit_at_const(e, b->weights, bytes), index, bytes, shift);
 }
 
-/* Beside |bytes| of this block's weights from |at| on, an offset, as much of the next one's as
- * falls to them, in whole lines. */
+/* Beside |bytes| of this block's weights from |at| on, an offset. */
 static void emit_fetch(const conv *c, const tile *t, LLVMValueRef at, int64_t bytes)
 {
-    enum { LINE = 64 };
-    qgc_emitter *e = c->e;
-    uint32_t shift;
-    if (!t->next || !fetches_next(c, &shift))
-        return;
-    LLVMValueRef share = LLVMBuildLShr(e->builder, at, qgc_emit_i64(e, shift), "");
-    for (int64_t line = 0; line == 0 || line < bytes >> shift; line += LINE)
-        qgc_emit_prefetch(e, qgc_emit_at_const(e, qgc_emit_at(e, t->next, share), line));
+    if (t->next)
+        qgc_emit_fetch(c->e, t->next, qgc_emit_share_shift(tiles_that_fetch(c->k)), at, bytes);
 }
 
 /* ---- steps ---- */

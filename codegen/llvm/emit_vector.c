@@ -181,12 +181,32 @@ void qgc_emit_store_part(qgc_emitter *e, LLVMValueRef vector, uint32_t size, int
     }
 }
 
-void qgc_emit_prefetch(qgc_emitter *e, LLVMValueRef address)
+/* ---- weights to come ---- */
+
+uint32_t qgc_emit_share_shift(int64_t tiles)
 {
-    enum { READ, L2 = 2, DATA = 1 };
-    LLVMValueRef args[] = {address, qgc_emit_i32(e, READ), qgc_emit_i32(e, L2),
-                           qgc_emit_i32(e, DATA)};
-    qgc_emit_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
+    uint32_t shift = 0;
+    while (tiles >> (shift + 1))
+        shift++;
+    return shift;
+}
+
+LLVMValueRef qgc_emit_share(qgc_emitter *e, LLVMValueRef ahead, LLVMValueRef index, int64_t bytes,
+                            uint32_t shift)
+{
+    return qgc_emit_at(e, ahead, qgc_emit_mul_const(e, index, bytes >> shift));
+}
+
+void qgc_emit_fetch(qgc_emitter *e, LLVMValueRef share, uint32_t shift, LLVMValueRef done,
+                    int64_t bytes)
+{
+    enum { READ, L2 = 2, DATA = 1, LINE = 64 };
+    LLVMValueRef at = LLVMBuildLShr(e->builder, done, qgc_emit_i64(e, shift), "");
+    for (int64_t line = 0; line == 0 || line < bytes >> shift; line += LINE) {
+        LLVMValueRef args[] = {qgc_emit_at_const(e, qgc_emit_at(e, share, at), line),
+                               qgc_emit_i32(e, READ), qgc_emit_i32(e, L2), qgc_emit_i32(e, DATA)};
+        qgc_emit_intrinsic(e, "llvm.prefetch", &e->ptr, 1, args, 4);
+    }
 }
 
 /* ---- rounding ---- */
