@@ -31,7 +31,5 @@ execute_process(COMMAND ${QGC_LLVM_CONFIG} --libdir OUTPUT_VARIABLE qgc_llvm_lib
 find_library(QGC_LLVM NAMES LLVM-19 LLVM HINTS ${qgc_llvm_libdir} REQUIRED)
 target_link_libraries(qgc_dependencies INTERFACE ${QGC_LLVM})
 
-# Threads: Debian's package has no pkg-config file.
-find_path(QGC_PTHREADPOOL_INCLUDE pthreadpool.h REQUIRED)
-find_library(QGC_PTHREADPOOL pthreadpool REQUIRED)
-target_link_libraries(qgc_dependencies INTERFACE ${QGC_PTHREADPOOL})
+find_package(Threads REQUIRED)
+target_link_libraries(qgc_dependencies INTERFACE Threads::Threads)

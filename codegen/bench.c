@@ -184,8 +184,9 @@ typedef struct turns {
     double *seconds; /* of each part */
 } turns;
 
-static void turn(void *user, size_t part)
+static void turn(void *user, size_t step, size_t part)
 {
+    (void)step;
     const turns *t = user;
     uint8_t factors[QGC_TENSOR_ALIGN] = {0}, sums[QGC_TENSOR_ALIGN];
     const void *in[] = {factors};
@@ -200,11 +201,12 @@ static double measure_peak(bench *b, qgc_kernel_fn *function, double macs)
 {
     enum { PER_THREAD = 8000, TIMES = 3 };
     size_t threads = qgc_pool_threads(b->pool);
+    qgc_pool_step step = {.parts = (uint32_t)threads};
     turns t = {function, PER_THREAD, QGC_NEW_ARRAY(&b->scratch, double, threads)};
     double best = 0;
     for (int i = 0; i < TIMES; i++) {
         double rate = 0;
-        qgc_pool_run(b->pool, threads, turn, &t, true);
+        qgc_pool_run(b->pool, &step, 1, turn, &t, true);
         for (size_t k = 0; k < threads; k++)
             rate += macs * PER_THREAD / t.seconds[k];
         best = rate > best ? rate : best;

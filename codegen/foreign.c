@@ -315,8 +315,9 @@ static int64_t first_unit(const shared_kernel *k, int64_t part)
     return whole * part + (part < rest ? part : rest);
 }
 
-static void run_part(void *user, size_t part)
+static void run_part(void *user, size_t step, size_t part)
 {
+    (void)step;
     const shared_kernel *k = user;
     int64_t i = (int64_t)part;
     k->status[part] =
@@ -331,7 +332,8 @@ static qgc_result run_op(const qgc_foreign *f, qgc_pool *pool, const qgc_backend
     shared_kernel k = {op, inputs, outputs, op->units < threads ? op->units : threads, NULL};
     int failed = 0;
     k.status = QGC_NEW_ARRAY(&scratch, int, (size_t)k.parts);
-    qgc_pool_run(pool, (size_t)k.parts, run_part, &k, false);
+    qgc_pool_step step = {.parts = (uint32_t)k.parts};
+    qgc_pool_run(pool, &step, 1, run_part, &k, true);
     for (int64_t i = 0; i < k.parts; i++)
         failed |= k.status[i] != QGC_BACKEND_OK;
     qgc_arena_destroy(&scratch);

@@ -190,19 +190,19 @@ static void fill(const qgc_buffer *b, uint8_t *data, size_t bytes)
         memcpy(data + i, &b->border_value, sizeof b->border_value);
 }
 
-void qgc_fill_border(const qgc_buffer *b, uint8_t *data)
+/* What lies between two rows is filled at once. */
+void qgc_fill_border(const qgc_buffer *b, uint8_t *data, int64_t begin, int64_t end)
 {
     int64_t pixel = b->c * (int64_t)qgc_dtype_bytes(b->value->type->dtype);
-    size_t width = (size_t)(b->w * pixel), left = (size_t)(b->border.left * pixel);
-    size_t row = left + width + (size_t)(b->border.right * pixel);
-    for (int64_t n = 0; n < b->n; n++) {
-        fill(b, data, row * (size_t)b->border.top + left);
-        data += row * (size_t)b->border.top + left + width;
-        for (int64_t y = 1; y < b->h; y++, data += row)
-            fill(b, data, row - width);
-        size_t rest = row - width - left + row * (size_t)b->border.bottom;
-        fill(b, data, rest);
-        data += rest;
+    int64_t width = b->w * pixel, left = b->border.left * pixel, right = b->border.right * pixel;
+    int64_t row = left + width + right, height = b->border.top + b->h + b->border.bottom;
+    for (int64_t at = begin; at < end; at++) {
+        int64_t n = at / b->h, y = at % b->h;
+        int64_t before = left + (!y ? row * b->border.top : at > begin ? right : 0);
+        int64_t after = y == b->h - 1 ? right + row * b->border.bottom : at == end - 1 ? right : 0;
+        uint8_t *inside = data + (n * height + b->border.top + y) * row + left;
+        fill(b, inside - before, (size_t)before);
+        fill(b, inside + width, (size_t)after);
     }
 }
 
@@ -243,8 +243,8 @@ void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc
     size_t size = qgc_dtype_bytes(type->dtype);
     qgc_nchw_shape(type, shape);
     layout f = get_layout(from, shape, (int64_t)size), t = get_layout(to, shape, (int64_t)size);
-    if (to->form == QGC_BUFFER_NHWC && !begin)
-        qgc_fill_border(to, to_data);
+    if (to->form == QGC_BUFFER_NHWC)
+        qgc_fill_border(to, to_data, begin, end);
     int64_t height = shape[2], width = shape[3];
     bool is_long = f.h == width * f.w && t.h == width * t.w; /* no borders: one long row */
     for (int64_t at = begin, rows; at < end; at += rows) {

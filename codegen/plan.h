@@ -64,7 +64,9 @@ typedef struct qgc_step {
     uint32_t threads;         /* that it is worth */
     uint32_t parts;           /* that they share it in: */
     const int64_t *bounds;    /* units [bounds[i], bounds[i + 1]) */
-    bool more_soon;           /* another shared step comes so soon that they do not sleep */
+    uint32_t together;        /* steps, this the first, for which they wake once; 0: not here */
+    bool wakes;               /* for those, threads that sleep */
+    bool flows;               /* the next step does not wait for this one */
     double balance;           /* of the parts: a part's work on average / that of the longest */
     qgc_step_cost cost;
     bool is_checked; /* REF: rules about what operands hold are checked at run time */

@@ -5,15 +5,18 @@
  * All times are cycles of one core. A step in parts costs a hand-over. Threads that wait for the
  * next step look for it without pause and begin at once; where none is near they sleep, and to wake
  * them costs much more. So steps are seen together: a stretch is of steps between which the threads
- * stay awake. */
+ * stay awake. One that is too short to wake them for is shared with those that still are, of the
+ * run before. */
 #include "codegen/planner.h"
 
+#include "runtime/pool.h"
+
 enum {
-    LEAST_PART = 4000, /* of work, that a thread is called for */
-    HAND_OVER = 2500,  /* a step to threads that are awake, and back */
-    WAKE = 100000,     /* to the same from sleep */
-    AWAKE = 300000,    /* the longest time alone for which the others do not sleep */
-    FINE = 8           /* parts for each thread of a step for which it is woken */
+    LEAST_PART = 2000, /* of work, that a thread is called for */
+    HAND_OVER = 4000, /* a step to threads that are awake, and what it and the next one find cold */
+    CALL = 80000,     /* of threads that sleep: what it takes the caller */
+    WAKE = 100000,    /* until they work */
+    AWAKE = 300000    /* the longest time alone for which the others do not sleep */
 };
 
 static bool is_conv(const qgc_step *step)
@@ -28,8 +31,9 @@ static int64_t units_of(const qgc_step *step)
         return step->kernel->units;
     case QGC_STEP_FORM:
         return qgc_form_units(step->inputs[0], step->outputs[0]);
-    case QGC_STEP_REF:
     case QGC_STEP_BORDER:
+        return step->outputs[0]->n * step->outputs[0]->h;
+    case QGC_STEP_REF:
         return 1;
     }
     return 1;
@@ -157,6 +161,12 @@ static uint32_t count_threads(const qgc_step *step, const qgc_plan_target *targe
     return count_parts(step, threads);
 }
 
+/* Another function may want the threads for itself. */
+static bool is_call(const qgc_step *step)
+{
+    return step->kind == QGC_STEP_REF && (qgc_op(step->node->op)->traits & QGC_TRAIT_CALL);
+}
+
 /* Steps [first, end): behind them comes one that takes a thread alone too long, or none. */
 static size_t find_stretch(const qgc_plan *plan, size_t first)
 {
@@ -164,60 +174,72 @@ static size_t find_stretch(const qgc_plan *plan, size_t first)
     size_t end = first;
     for (size_t i = first; i < plan->steps.size && alone <= AWAKE; i++) {
         const qgc_step *step = plan->steps.data[i];
-        alone = step->threads > 1 ? 0 : alone + step->cost.cycles;
+        alone = step->threads > 1 ? 0 : is_call(step) ? 2.0 * AWAKE : alone + step->cost.cycles;
         end = i + 1;
     }
     return end;
 }
 
-/* What a shared step takes less than alone. */
-static double gain_of(const qgc_step *step)
+/* What sharing a step costs. Where its parts end and those of the next step is seldom the same, so
+ * that some of the bytes go from one core's cache to another's. */
+static double price_of(const qgc_step *step)
 {
-    bool is_shared = step->threads > 1;
-    return is_shared ? step->cost.cycles * (1 - 1.0 / step->threads) - HAND_OVER : 0;
+    static const double bytes_in_a_cycle = 32;
+    return step->flows ? 0 : HAND_OVER + step->cost.bytes / bytes_in_a_cycle;
 }
 
-/* What the first shared step of a stretch takes more than the others: it is done when all are
- * awake, and until then one thread works. */
-static double wake_of(const qgc_step *step)
+/* Cycles that threads save in steps [first, end), if they begin to work |asleep| cycles later than
+ * the first of them. */
+static double gain_of(const qgc_plan *plan, size_t first, size_t end, double asleep)
 {
-    double share = 1.0 / step->threads;
-    return step->cost.cycles > WAKE ? WAKE * (1 - share) : WAKE - step->cost.cycles * share;
-}
-
-/* The step of a stretch from which on its steps are shared, so that it takes the least time; |end|:
- * none is. */
-static size_t find_start(const qgc_plan *plan, size_t first, size_t end)
-{
-    size_t start = end;
-    double gain = 0, best = 0;
-    for (size_t i = end; i-- > first;) {
+    double gain = 0;
+    for (size_t i = first; i < end; i++) {
         const qgc_step *step = plan->steps.data[i];
-        gain += gain_of(step);
-        if (step->threads < 2 || gain - wake_of(step) <= best)
-            continue;
-        best = gain - wake_of(step);
-        start = i;
+        double awake = step->cost.cycles > asleep ? step->cost.cycles - asleep : 0;
+        asleep -= step->cost.cycles - awake;
+        if (step->threads > 1)
+            gain += awake * (1 - 1.0 / step->threads) - price_of(step);
     }
-    return start;
+    return gain;
 }
 
-/* The first shared step is in many parts, of which one thread does more until the others wake. */
-static void share_stretch(qgc_plan *plan, size_t first, size_t start, size_t end, bool shares_all)
+/* While the others wake, steps are in many parts, of which one thread does more. */
+static void share_stretch(qgc_plan *plan, size_t first, size_t end, bool shares_all)
 {
-    qgc_step *last = NULL;
+    qgc_step *woken = plan->steps.data[first];
+    woken->wakes = shares_all || gain_of(plan, first, end, WAKE) > CALL;
+    double asleep = shares_all || !woken->wakes ? 0 : WAKE;
     for (size_t i = first; i < end; i++) {
         qgc_step *step = plan->steps.data[i];
-        if (i < start)
-            step->threads = 1;
         step->parts = step->threads;
-        if (step->threads == 1)
+        if (step->threads > 1 && asleep > 0)
+            step->parts = count_parts(step, (double)QGC_POOL_FINEST * step->threads);
+        asleep -= step->cost.cycles;
+        if (step->threads > 1)
+            woken->together = (uint32_t)(i + 1 - first);
+    }
+}
+
+static void share_none(qgc_plan *plan, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        qgc_step *step = plan->steps.data[i];
+        step->threads = step->parts = 1;
+    }
+}
+
+/* Borders go with the step that writes what they are around: to the same threads, which need not
+ * wait between the two. */
+static void share_borders(qgc_plan *plan)
+{
+    for (size_t i = plan->steps.size; i-- > 1;) {
+        qgc_step *border = plan->steps.data[i - 1];
+        const qgc_step *next = plan->steps.data[i];
+        if (border->kind != QGC_STEP_BORDER || !next->num_outputs ||
+            next->outputs[0] != border->outputs[0])
             continue;
-        if (last)
-            last->more_soon = true;
-        else if (!shares_all)
-            step->parts = count_parts(step, (double)FINE * step->threads);
-        last = step;
+        border->threads = border->units < next->threads ? 1 : next->threads;
+        border->flows = true;
     }
 }
 
@@ -230,10 +252,13 @@ void qgc_plan_share(qgc_plan *plan, const qgc_plan_target *target)
         step->units = units_of(step);
         step->threads = count_threads(step, target);
     }
+    share_borders(plan);
     for (size_t first = 0, end; first < plan->steps.size; first = end) {
         end = find_stretch(plan, first);
-        size_t start = target->shares_all ? first : find_start(plan, first, end);
-        share_stretch(plan, first, start, end, target->shares_all);
+        if (target->shares_all || gain_of(plan, first, end, 0) > 0)
+            share_stretch(plan, first, end, target->shares_all);
+        else
+            share_none(plan, first, end);
     }
     for (size_t i = 0; i < plan->steps.size; i++)
         set_bounds(plan, plan->steps.data[i], target->lanes);

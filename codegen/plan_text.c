@@ -43,12 +43,21 @@ const char *qgc_step_name(qgc_arena *arena, const qgc_step *step)
     return names[step->kind];
 }
 
+/* Where a stretch of shared steps begins. */
+static void print_together(const qgc_step *step, qgc_text *out)
+{
+    if (step->together)
+        qgc_text_printf(out, ", %s for %u step%s",
+                        step->wakes ? "wakes threads" : "with threads awake", step->together,
+                        step->together == 1 ? "" : "s");
+}
+
 /* What decides (codegen/plan_share.c): of shared steps, and of long ones that are not. */
 static void print_share(const qgc_plan *plan, const qgc_step *step, qgc_text *out)
 {
     enum { LONG = 12000 };
     bool is_shared = step->parts > 1;
-    if (plan->threads < 2 || (!is_shared && step->cost.cycles < LONG))
+    if (plan->threads < 2 || (!is_shared && !step->together && step->cost.cycles < LONG))
         return;
     if (is_shared)
         qgc_text_printf(out, " in %u parts of %lld units", step->parts, (long long)step->units);
@@ -60,7 +69,8 @@ static void print_share(const qgc_plan *plan, const qgc_step *step, qgc_text *ou
     qgc_text_printf(out, ", %.0f cycles", step->cost.cycles);
     if (is_shared)
         qgc_text_printf(out, ", balance %.2f%s", step->balance,
-                        step->more_soon ? "" : ", then they sleep");
+                        step->flows ? ", beside the next step" : "");
+    print_together(step, out);
 }
 
 static void print_step(const qgc_plan *plan, const qgc_step *step, qgc_text *out)

@@ -10,25 +10,26 @@
 #include <string.h>
 #include <time.h>
 
+/* Who had a part of a step, and when. */
+typedef struct part_time {
+    pthread_t thread;
+    double begin, end; /* seconds */
+} part_time;
+
 /* A step with the addresses that it works on. */
 typedef struct bound_step {
     qgc_kernel_fn *kernel; /* NULL where it is not generated */
     const void **in;
     void **out;
+    part_time *times; /* of its parts, in the last run that wanted them */
 } bound_step;
-
-/* Who had a part of a step, and for how long. */
-typedef struct part_time {
-    pthread_t thread;
-    double seconds;
-} part_time;
 
 struct qgc_region {
     qgc_plan *plan;
     qgc_jit *jit; /* NULL where no step is generated */
     qgc_pool *pool;
     bound_step *steps;
-    part_time *part_times; /* room for those of the step with the most */
+    qgc_pool_step *shares; /* of each step */
     qgc_tensor memory;     /* the plan's arena */
     bool is_cached;        /* its code was not made anew */
 };
@@ -39,7 +40,7 @@ typedef struct run {
     const qgc_interp_options *options; /* or NULL */
     const qgc_node *call;
     const qgc_map *originals; /* or NULL: nobody watches */
-    part_time *times;         /* of the parts of the step that runs; or NULL: nobody wants them */
+    bool times;               /* somebody wants to know who did what when */
 } run;
 
 static qgc_context *context_of(const qgc_region *region)
@@ -83,6 +84,9 @@ static qgc_result bind_step(qgc_region *region, size_t index)
     const qgc_step *step = region->plan->steps.data[index];
     bound_step *bound = &region->steps[index];
     qgc_arena *arena = &region->plan->arena;
+    region->shares[index] = (qgc_pool_step){
+        .parts = step->parts, .is_of_the_caller = step->kind == QGC_STEP_REF, .flows = step->flows};
+    bound->times = QGC_NEW_ARRAY(arena, part_time, step->parts);
     bound->in = QGC_NEW_ARRAY(arena, const void *, step->num_inputs);
     bound->out = QGC_NEW_ARRAY(arena, void *, step->num_outputs);
     for (uint32_t i = 0; i < step->num_inputs; i++)
@@ -219,10 +223,7 @@ static qgc_result bind_all(qgc_region *region)
     int64_t bytes = (int64_t)plan->arena_bytes;
     QGC_TRY(qgc_tensor_create(&context_of(region)->diag, QGC_DTYPE_U8, 1, &bytes, &region->memory));
     region->steps = QGC_NEW_ARRAY(&plan->arena, bound_step, plan->steps.size);
-    uint32_t most = 1;
-    for (size_t i = 0; i < plan->steps.size; i++)
-        most = plan->steps.data[i]->parts > most ? plan->steps.data[i]->parts : most;
-    region->part_times = QGC_NEW_ARRAY(&plan->arena, part_time, most);
+    region->shares = QGC_NEW_ARRAY(&plan->arena, qgc_pool_step, plan->steps.size);
     for (size_t i = 0; i < plan->steps.size; i++)
         QGC_TRY(bind_step(region, i));
     return QGC_OK;
@@ -405,13 +406,6 @@ static qgc_result run_ref(const run *r, const qgc_step *step)
     return result;
 }
 
-/* Parts of a step, on any thread. */
-typedef struct shared_step {
-    const qgc_step *step;
-    const bound_step *bound;
-    part_time *times; /* as of run */
-} shared_step;
-
 static double now(void)
 {
     struct timespec time;
@@ -419,51 +413,68 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void do_part(const shared_step *s, size_t part)
+static void change_form(const qgc_step *step, const bound_step *bound, int64_t begin, int64_t end)
 {
-    const qgc_step *step = s->step;
+    qgc_change_form(step->inputs[0], bound->in[0], step->outputs[0], bound->out[0], begin, end);
+}
+
+static qgc_result do_part(const run *r, size_t index, size_t part)
+{
+    const qgc_step *step = r->region->plan->steps.data[index];
+    const bound_step *bound = &r->region->steps[index];
     int64_t begin = step->bounds[part], end = step->bounds[part + 1];
-    if (begin == end)
-        return;
-    if (step->kind == QGC_STEP_KERNEL)
-        s->bound->kernel(s->bound->in, s->bound->out, step->kernel->constants, begin, end);
-    else
-        qgc_change_form(step->inputs[0], s->bound->in[0], step->outputs[0], s->bound->out[0], begin,
-                        end);
-}
-
-static void run_part(void *user, size_t part)
-{
-    const shared_step *s = user;
-    double begin = s->times ? now() : 0;
-    do_part(s, part);
-    if (s->times)
-        s->times[part] = (part_time){pthread_self(), now() - begin};
-}
-
-static qgc_result run_step(const run *r, size_t index)
-{
-    qgc_region *region = r->region;
-    const qgc_step *step = region->plan->steps.data[index];
-    shared_step shared = {step, &region->steps[index], r->times};
     switch (step->kind) {
     case QGC_STEP_REF:
         return step->num_outputs ? run_ref(r, step) : run_observer(r, step);
     case QGC_STEP_BORDER:
-        qgc_fill_border(step->outputs[0], region->steps[index].out[0]);
+        qgc_fill_border(step->outputs[0], bound->out[0], begin, end);
         return QGC_OK;
     case QGC_STEP_FORM:
+        if (begin < end)
+            change_form(step, bound, begin, end);
+        return QGC_OK;
     case QGC_STEP_KERNEL:
-        qgc_pool_run(region->pool, step->parts, run_part, &shared, step->more_soon);
+        if (begin < end)
+            bound->kernel(bound->in, bound->out, step->kernel->constants, begin, end);
         return QGC_OK;
     }
     return QGC_OK;
 }
 
+/* Steps that run together. A step that can fail has one part: behind it all see that it did. */
+typedef struct stretch {
+    const run *run;
+    size_t first; /* its first step */
+    qgc_result result;
+} stretch;
+
+static void run_part(void *user, size_t step, size_t part)
+{
+    stretch *s = user;
+    const run *r = s->run;
+    size_t index = s->first + step;
+    if (s->result != QGC_OK)
+        return;
+    double begin = r->times ? now() : 0;
+    qgc_result result = do_part(r, index, part);
+    if (r->times)
+        r->region->steps[index].times[part] = (part_time){pthread_self(), begin, now()};
+    if (result != QGC_OK)
+        s->result = result;
+}
+
+static qgc_result run_stretch(const run *r, size_t first, size_t num)
+{
+    stretch s = {r, first, QGC_OK};
+    qgc_pool_run(r->region->pool, &r->region->shares[first], num, run_part, &s,
+                 r->region->plan->steps.data[first]->wakes);
+    return s.result;
+}
+
 qgc_result qgc_region_run_step(qgc_region *region, size_t index)
 {
     run r = {.region = region};
-    return run_step(&r, index);
+    return run_stretch(&r, index, 1);
 }
 
 /* ---- runs ---- */
@@ -484,8 +495,12 @@ static void copy_out(const qgc_region *region, uint32_t index, void *data)
 
 static qgc_result run_steps(const run *r)
 {
-    for (size_t i = 0; i < r->region->plan->steps.size; i++)
-        QGC_TRY(run_step(r, i));
+    const qgc_plan *plan = r->region->plan;
+    for (size_t i = 0, num; i < plan->steps.size; i += num) {
+        uint32_t together = plan->steps.data[i]->together;
+        num = together ? together : 1;
+        QGC_TRY(run_stretch(r, i, num));
+    }
     return QGC_OK;
 }
 
@@ -503,44 +518,52 @@ qgc_result qgc_region_run_on(qgc_region *region, const void *const *inputs, void
     return result;
 }
 
-/* A step of one thread worked all of its time. */
-static void add_time(const part_time *parts, uint32_t num, double seconds, qgc_step_time *to)
+/* What the thread of part |i| worked, if that is its first part; else 0. */
+static double add_parts(const part_time *parts, uint32_t num, uint32_t i)
 {
-    double working = 0, longest = 0;
-    size_t threads = 0;
-    for (uint32_t i = 0; num > 1 && i < num; i++) {
-        double own = 0;
-        bool is_first = true;
-        for (uint32_t k = 0; k < num; k++) {
-            if (!pthread_equal(parts[k].thread, parts[i].thread))
-                continue;
-            is_first = is_first && k >= i;
-            own += parts[k].seconds;
-        }
-        threads += is_first;
-        working += parts[i].seconds;
-        longest = own > longest ? own : longest;
+    double own = 0;
+    for (uint32_t k = 0; k < num; k++) {
+        if (!pthread_equal(parts[k].thread, parts[i].thread))
+            continue;
+        if (k < i)
+            return 0;
+        own += parts[k].end - parts[k].begin;
     }
-    to->all += seconds;
-    to->working += num > 1 ? working : seconds;
-    to->longest += num > 1 ? longest : seconds;
-    threads = num > 1 ? threads : 1;
+    return own;
+}
+
+/* A step begins where the one before it ended, at |begin|; one of one part works all of its time.
+ * Returns where it ended. */
+static double add_time(const part_time *parts, uint32_t num, double begin, qgc_step_time *to)
+{
+    double working = 0, longest = 0, end = begin;
+    size_t threads = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        double own = add_parts(parts, num, i);
+        threads += own > 0;
+        working += own;
+        longest = own > longest ? own : longest;
+        end = parts[i].end > end ? parts[i].end : end;
+    }
+    if (num == 1)
+        working = longest = end - begin;
+    to->working += working;
+    to->longest += longest;
+    to->all += end - begin;
     to->threads = threads > to->threads ? threads : to->threads;
+    return end;
 }
 
 qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, qgc_step_time *add_to)
 {
-    run r = {.region = region, .times = region->part_times};
-    qgc_result result = QGC_OK;
+    run r = {.region = region, .times = true};
     qgc_fp_mode mode = qgc_fp_enter();
     for (uint32_t i = 0; i < region->plan->func->num_params; i++)
         copy_in(region, i, inputs[i]);
-    for (size_t i = 0; i < region->plan->steps.size && result == QGC_OK; i++) {
-        uint32_t parts = region->plan->steps.data[i]->parts;
-        double begin = now();
-        result = run_step(&r, i);
-        add_time(region->part_times, parts, now() - begin, &add_to[i]);
-    }
+    double at = now();
+    qgc_result result = run_steps(&r);
+    for (size_t i = 0; i < region->plan->steps.size && result == QGC_OK; i++)
+        at = add_time(region->steps[i].times, region->shares[i].parts, at, &add_to[i]);
     qgc_fp_leave(mode);
     return result;
 }
@@ -562,7 +585,7 @@ static qgc_result make_results(const qgc_region *region, qgc_tensor *outputs)
 qgc_result qgc_region_run(qgc_region *region, const qgc_execution *execution,
                           const qgc_map *originals)
 {
-    run r = {region, execution->options, execution->call, originals, NULL};
+    run r = {region, execution->options, execution->call, originals, false};
     for (uint32_t i = 0; i < region->plan->func->num_params; i++)
         copy_in(region, i, execution->inputs[i].data);
     QGC_TRY(run_steps(&r));

@@ -50,11 +50,11 @@ bool qgc_region_is_cached(const qgc_region *region);
 const qgc_plan *qgc_region_plan(const qgc_region *region);
 
 /* Between the forms of a value: |from| and |to| are buffers of the same value; data begins at the
- * given addresses. Units [begin, end) of qgc_form_units; the border of |to| is filled with the
- * first one. In codegen/form.c. */
+ * given addresses. Units [begin, end) of qgc_form_units; the border of |to| is filled beside its
+ * rows. In codegen/form.c. */
 void qgc_change_form(const qgc_buffer *from, const uint8_t *from_data, const qgc_buffer *to,
                      uint8_t *to_data, int64_t begin, int64_t end);
-/* Around each image. */
-void qgc_fill_border(const qgc_buffer *buffer, uint8_t *data);
+/* What lies around rows [begin, end) of all images. */
+void qgc_fill_border(const qgc_buffer *buffer, uint8_t *data, int64_t begin, int64_t end);
 
 #endif

@@ -91,9 +91,10 @@ typedef struct peak_run {
     int64_t count;
 } peak_run;
 
-static void peak_part(void *user, size_t part)
+static void peak_part(void *user, size_t step, size_t part)
 {
     const peak_run *run = user;
+    (void)step;
     (void)part;
     run_peak(run->peak, run->count);
 }
@@ -103,9 +104,10 @@ static double peak_macs_of(const qgc_peak *peak, size_t threads)
 {
     peak_run few = {peak, 100}, all = {peak, PEAK_COUNT};
     qgc_pool *pool = qgc_pool_create(threads);
-    qgc_pool_run(pool, threads, peak_part, &few, true);
+    qgc_pool_step step = {.parts = (uint32_t)threads};
+    qgc_pool_run(pool, &step, 1, peak_part, &few, true);
     double start = read_clock(CLOCK_MONOTONIC);
-    qgc_pool_run(pool, threads, peak_part, &all, false);
+    qgc_pool_run(pool, &step, 1, peak_part, &all, true);
     double wall = read_clock(CLOCK_MONOTONIC) - start;
     qgc_pool_destroy(pool);
     return (double)threads * PEAK_COUNT * peak->integer_macs / wall;
