@@ -457,8 +457,8 @@ static void plan_body(qgc_planner *p)
     p->plan->results = QGC_NEW_ARRAY(arena, qgc_buffer *, func->num_results);
     for (uint32_t i = 0; i < func->num_results; i++)
         p->plan->results[i] = qgc_planner_plain(p, func->last->operands[i].value);
-    qgc_plan_place(p->plan);
     qgc_plan_share(p->plan, p->target);
+    qgc_plan_place(p->plan);
 }
 
 qgc_plan *qgc_plan_create(const qgc_func *func, const qgc_plan_target *target)
