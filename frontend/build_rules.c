@@ -121,16 +121,20 @@ static void print_take(qgc_text *out, const qgc_take *take)
     qgc_text_putc(out, '\n');
 }
 
+void qgc_rule_print(qgc_text *out, const qgc_rule *rule)
+{
+    print_list(out, rule->words, " ");
+    if (rule->actions.num)
+        qgc_text_puts(out, " => ");
+    print_list(out, rule->actions, ", ");
+}
+
 /* Specs, claims, takes: each kind in its order; no row of one kind depends on where one of another
  * stands. */
 void qgc_rules_print(qgc_text *out, const qgc_rules *rules)
 {
     for (size_t i = 0; i < rules->rules.size; i++) {
-        const qgc_rule *rule = &rules->rules.data[i];
-        print_list(out, rule->words, " ");
-        if (rule->actions.num)
-            qgc_text_puts(out, " => ");
-        print_list(out, rule->actions, ", ");
+        qgc_rule_print(out, &rules->rules.data[i]);
         qgc_text_putc(out, '\n');
     }
     for (size_t i = 0; i < rules->specs.size; i++) {

@@ -3,6 +3,7 @@
 
 #include "frontend/build.h"
 #include "frontend/grammar.h"
+#include "runtime/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,27 @@ static qgc_lexer make_lexer(qgc_context *context, uint32_t source, qgc_syntax sy
                        .limit = text.data + text.size};
 }
 
+/* What says where a graph comes from, and its statistics, are as the program wrote them. */
+static qgc_result check_seal(const qgc_module *module)
+{
+    const qgc_record *record = module->provenance.size ? &module->provenance.data[0] : NULL;
+    const qgc_attr *seal = record ? qgc_record_field(record, "seal") : NULL;
+    if (!seal)
+        return QGC_OK;
+    qgc_arena scratch = {0};
+    qgc_text text = {.arena = &scratch};
+    qgc_module_print_sealed(module, &text);
+    const char *found = qgc_hash_text(&scratch, qgc_hash(0, text.data, text.size));
+    qgc_result result = QGC_OK;
+    if (seal->kind != QGC_ATTR_STRING || strcmp(seal->name->data, found) != 0)
+        result = qgc_report(&module->context->diag, record->loc, QGC_D_ALTERED,
+                            "the provenance or the statistics were altered: their hash is %s, not "
+                            "that of the seal (without `seal` they are used as they stand)",
+                            found);
+    qgc_arena_destroy(&scratch);
+    return result;
+}
+
 qgc_module *qgc_parse_module(qgc_context *context, uint32_t source,
                              const qgc_parse_options *options)
 {
@@ -61,7 +83,7 @@ qgc_module *qgc_parse_module(qgc_context *context, uint32_t source,
     qgc_lexer lexer = make_lexer(context, source, QGC_SYNTAX_MODULE);
     run(&b, &lexer, QGC_TOK_START_MODULE);
     qgc_arena_destroy(&scratch);
-    if (!b.failed && qgc_module_verify(b.module) == QGC_OK)
+    if (!b.failed && qgc_module_verify(b.module) == QGC_OK && check_seal(b.module) == QGC_OK)
         return b.module;
     qgc_module_destroy(b.module);
     return NULL;

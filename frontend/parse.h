@@ -14,7 +14,7 @@ typedef struct qgc_parse_options {
     void *user;
 } qgc_parse_options;
 
-/* Parses and verifies source |source|. NULL: errors were reported. */
+/* Parses and verifies source |source|, its seal, too. NULL: errors were reported. */
 qgc_module *qgc_parse_module(qgc_context *context, uint32_t source,
                              const qgc_parse_options *options);
 /* A rules file or backend patterns; rows live in the context's arena. NULL: errors were reported.

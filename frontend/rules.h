@@ -48,6 +48,8 @@ typedef struct qgc_rules {
     QGC_VEC(qgc_take) takes;
 } qgc_rules;
 
+/* Without a line end. */
+void qgc_rule_print(qgc_text *out, const qgc_rule *rule);
 void qgc_rules_print(qgc_text *out, const qgc_rules *rules);
 
 #endif

@@ -59,7 +59,5 @@ qgc_module *qgc_module_copy(const qgc_module *module)
         qgc_vec_push(&copy->arena, &copy->stats, module->stats.data[i]);
     for (size_t i = 0; i < module->provenance.size; i++)
         qgc_vec_push(&copy->arena, &copy->provenance, module->provenance.data[i]);
-    for (size_t i = 0; i < module->rules.size; i++)
-        qgc_vec_push(&copy->arena, &copy->rules, module->rules.data[i]);
     return copy;
 }

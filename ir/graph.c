@@ -40,6 +40,14 @@ void qgc_module_destroy(qgc_module *module)
     qgc_arena_destroy(&arena);
 }
 
+const qgc_attr *qgc_record_field(const qgc_record *record, const char *name)
+{
+    for (uint32_t i = 0; i < record->fields.num; i++)
+        if (qgc_str_equal(qgc_name_str(record->fields.map[i].name), qgc_str_from(name)))
+            return &record->fields.map[i].value;
+    return NULL;
+}
+
 qgc_func *qgc_module_find_func(const qgc_module *module, qgc_name name)
 {
     return qgc_map_get(&module->funcs, name);

@@ -76,6 +76,9 @@ typedef struct qgc_record {
     qgc_loc loc;
 } qgc_record;
 
+/* A field of the map, or NULL. */
+const qgc_attr *qgc_record_field(const qgc_record *record, const char *name);
+
 typedef struct qgc_weights_file {
     qgc_name path; /* as written; NULL for `weights self "hash"` */
     qgc_name hash;
@@ -91,8 +94,7 @@ struct qgc_module {
     const char *directory; /* that weights files are relative to; NULL: not from a file */
     QGC_VEC(qgc_weights_file) weights;
     QGC_VEC(qgc_record) stats;
-    QGC_VEC(qgc_record) provenance;  /* none or one */
-    QGC_VEC(struct qgc_ast *) rules; /* embedded rules, in order */
+    QGC_VEC(qgc_record) provenance; /* none or one */
     /* Finds the data of a weight, and the index in |weights| of its file; set by whoever opened the
      * files, NULL: none are open. */
     const qgc_tensor *(*find_weight)(void *user, qgc_str name, size_t *out_file);
@@ -179,6 +181,8 @@ qgc_result qgc_module_bind_if_found(qgc_module *module, const char *symbol, int6
 qgc_result qgc_module_verify(qgc_module *module);
 /* ir/print.c */
 void qgc_module_print(qgc_module *module, qgc_text *out);
+/* What a seal is the hash of: the fields of the provenance but `seal`, and all statistics. */
+void qgc_module_print_sealed(const qgc_module *module, qgc_text *out);
 void qgc_node_print(const qgc_node *node, qgc_text *out);
 /* "func @main(%x: f32[4]) -> (f32[4])" */
 void qgc_func_print_head(const qgc_func *func, qgc_text *out);

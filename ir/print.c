@@ -168,6 +168,23 @@ static void print_record(qgc_text *out, const qgc_record *record)
     qgc_text_putc(out, '\n');
 }
 
+void qgc_module_print_sealed(const qgc_module *module, qgc_text *out)
+{
+    for (size_t i = 0; i < module->provenance.size; i++) {
+        const qgc_attr *fields = &module->provenance.data[i].fields;
+        for (uint32_t k = 0; k < fields->num; k++) {
+            if (qgc_str_equal(qgc_name_str(fields->map[k].name), qgc_str_from("seal")))
+                continue;
+            qgc_text_puts(out, fields->map[k].name->data);
+            qgc_text_puts(out, " = ");
+            qgc_attr_print(out, &fields->map[k].value);
+            qgc_text_putc(out, '\n');
+        }
+    }
+    for (size_t i = 0; i < module->stats.size; i++)
+        print_record(out, &module->stats.data[i]);
+}
+
 static void print_weights(qgc_text *out, const qgc_weights_file *file)
 {
     qgc_text_puts(out, file->path ? "weights " : "weights self ");

@@ -4,6 +4,7 @@
 #include "passes/annotate.h"
 #include "ir/quant_spec.h"
 #include "passes/constants.h"
+#include "passes/provenance.h"
 #include "passes/quant_points.h"
 #include "passes/targets.h"
 #include "runtime/tensor.h"
@@ -580,6 +581,7 @@ qgc_pass_status pass_annotate(qgc_module *module, const qgc_pass_env *env)
     if (a.failed)
         return QGC_PASS_FAILED;
     qgc_rules_warn(a.rules, false, env);
+    qgc_provenance_set_rules(module, a.rules->lines.data, a.rules->lines.size);
     if (a.log && qgc_change_log_save(a.log, module, a.rules, path) != QGC_OK)
         return QGC_PASS_FAILED;
     return changed ? QGC_PASS_CHANGED : QGC_PASS_UNCHANGED;

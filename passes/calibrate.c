@@ -171,25 +171,6 @@ static qgc_result take_records(qgc_recorders *recorders, const qgc_module *from,
     return QGC_OK;
 }
 
-/* That of |from|, but for the graph. */
-static void take_provenance(qgc_module *module, const qgc_module *from, qgc_arena *arena)
-{
-    const qgc_record *old = &from->provenance.data[0];
-    qgc_name graph = qgc_context_name(module->context, "graph");
-    const char *hash = qgc_hash_text(arena, qgc_graph_hash(module));
-    qgc_record record = {.fields = {.kind = QGC_ATTR_MAP, .num = old->fields.num}};
-    qgc_named_attr *map = QGC_NEW_ARRAY(&module->arena, qgc_named_attr, old->fields.num);
-    for (uint32_t i = 0; i < old->fields.num; i++) {
-        map[i] = old->fields.map[i];
-        if (map[i].name == graph)
-            map[i].value =
-                qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(module->context, hash));
-    }
-    record.fields.map = map;
-    module->provenance.size = 0;
-    qgc_vec_push(&module->arena, &module->provenance, record);
-}
-
 /* |module| is as it was where something lacks. */
 static qgc_result take(qgc_module *module, const qgc_module *from, lack *out)
 {
@@ -200,7 +181,7 @@ static qgc_result take(qgc_module *module, const qgc_module *from, lack *out)
         result = take_records(&recorders, from, &arena, out);
     if (result == QGC_OK && !out->value) {
         qgc_recorders_write(&recorders, module);
-        take_provenance(module, from, &arena);
+        qgc_provenance_take(module, from);
         module->form = QGC_FORM_CALIBRATED;
     }
     qgc_arena_destroy(&arena);
@@ -225,6 +206,7 @@ qgc_result qgc_module_take_stats(qgc_module *module, const qgc_module *from)
     qgc_diag *diag = &module->context->diag;
     QGC_TRY(check_form(module));
     QGC_TRY(qgc_stats_check_source(module, from));
+    qgc_provenance_warn_unsealed(from);
     if (!from->provenance.size)
         return qgc_report(diag, QGC_NO_LOC, QGC_D_BAD_STATS,
                           "the statistics have no provenance: expected graph, data and samples");

@@ -89,6 +89,18 @@ static qgc_str trim(qgc_str text)
     return text;
 }
 
+/* ": rules.qcfg:3" */
+static void put_place(const qgc_change_log *log, qgc_text *out, qgc_loc loc)
+{
+    qgc_sources *sources = &log->env->context->sources;
+    const qgc_source *source = qgc_source_get(sources, loc.source);
+    if (!source)
+        return;
+    qgc_text_puts(out, ": ");
+    put_comment(out, qgc_str_from(source->name));
+    qgc_text_printf(out, ":%u", qgc_source_position(sources, loc).line);
+}
+
 /* "rules.qcfg:3 `op linear => in i16`". */
 static void put_row(const qgc_change_log *log, qgc_text *out, qgc_loc loc)
 {
@@ -216,12 +228,15 @@ static void put_target(qgc_text *out, const qgc_rule_row *row)
     qgc_text_putc(out, '\n');
 }
 
-/* `rules [0, 2]` counts these. */
+/* `rules [0, 2]` counts these. A replayed log has lost where they stood. */
 static void put_rows(const qgc_change_log *log, qgc_text *out, const qgc_rule_list *rules)
 {
-    for (size_t r = 0; r < rules->rows.size && !rules->has_ports; r++) {
-        qgc_text_printf(out, "// row %zu: ", r);
-        put_row(log, out, rules->rows.data[r].loc);
+    for (size_t r = 0; r < rules->lines.size; r++) {
+        qgc_text_puts(out, "row ");
+        qgc_text_put_quoted(out, qgc_str_from(rules->lines.data[r]));
+        qgc_text_printf(out, " // %zu", r);
+        if (!rules->has_ports)
+            put_place(log, out, rules->rows.data[r].loc);
         qgc_text_putc(out, '\n');
     }
     for (size_t r = 0; r < rules->rows.size; r++)

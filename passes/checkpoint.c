@@ -3,6 +3,7 @@
 #include "passes/provenance.h"
 #include "passes/stats_record.h"
 #include "runtime/file.h"
+#include "runtime/hash.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -91,7 +92,7 @@ static qgc_result read_state(const char *path, const identity *id, qgc_module *s
                              qgc_data_pass *pass)
 {
     qgc_context *context = state->context;
-    if (!state->provenance.size || state->first)
+    if (!qgc_provenance_is_sealed(state) || state->first)
         return refuse(context, path, "not the state of a calibration");
     const qgc_record *record = state->provenance.data;
     QGC_TRY(check_identity(path, id, record, context));
@@ -128,6 +129,7 @@ static qgc_result write_state(const char *path, const identity *id, const qgc_da
     qgc_record record = {.fields = {.kind = QGC_ATTR_MAP, .num = id->num, .map = id->fields}};
     qgc_vec_push(&state->arena, &state->provenance, record);
     qgc_recorders_write(pass->recorders, state);
+    qgc_provenance_seal(state);
     qgc_module_print(state, &text);
     QGC_TRY(qgc_output_open(diag, path, &output));
     qgc_output_put(&output, text.data, text.size);

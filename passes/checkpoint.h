@@ -1,7 +1,7 @@
 /* Where a calibration stands, in a file: statistics so far, and what they are statistics of. A text
  * of records without a graph:
  *   provenance {graph = "...", data = "...", samples = 120, batch = 1, shard = 0, shards = 1,
- *               func = "main", version = "qgc ..."}
+ *               func = "main", version = "qgc ...", seal = "..."}
  *   stats @main.%x {...}
  * `data` is the hash of the samples seen. The file appears whole or not at all. */
 #ifndef QGC_PASSES_CHECKPOINT_H

@@ -5,6 +5,7 @@
 #include "passes/constants.h"
 #include "passes/convert_nodes.h"
 #include "passes/convert_warn.h"
+#include "passes/provenance.h"
 #include "passes/stubs.h"
 #include "runtime/tensor.h"
 
@@ -175,5 +176,6 @@ qgc_pass_status pass_convert(qgc_module *module, const qgc_pass_env *env)
         if (convert_func(env, func, &decisions) != QGC_OK)
             return QGC_PASS_FAILED;
     module->stats.size = 0;
+    qgc_provenance_set_method(module, env->options[METHOD]);
     return QGC_PASS_CHANGED;
 }

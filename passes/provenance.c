@@ -4,6 +4,8 @@
 #include "runtime/hash.h"
 #include "runtime/tensor.h"
 
+#include <string.h>
+
 static uint64_t hash_text(uint64_t hash, const qgc_text *text)
 {
     return qgc_hash(hash, text->data, text->size);
@@ -94,37 +96,133 @@ uint64_t qgc_graph_hash(qgc_module *module)
     return hash;
 }
 
-const char *qgc_hash_text(qgc_arena *arena, uint64_t hash)
+/* ---- fields ---- */
+
+static const qgc_attr *field_of(const qgc_module *module, const char *name)
 {
-    return qgc_arena_printf(arena, "%016llx", (unsigned long long)hash);
+    return module->provenance.size ? qgc_record_field(&module->provenance.data[0], name) : NULL;
+}
+
+/* The place of a field in the text; those of the user's own come before the seal. */
+static int rank_of(qgc_name name)
+{
+    static const char *const NAMES[] = {"graph", "data", "samples", "version", "rules", "method"};
+    enum { NUM = sizeof NAMES / sizeof *NAMES };
+    for (int i = 0; i < NUM; i++)
+        if (strcmp(name->data, NAMES[i]) == 0)
+            return i;
+    return NUM + (strcmp(name->data, "seal") == 0);
+}
+
+/* Replaces the field of that name, or adds one. */
+static void put_field(qgc_module *module, const char *name, qgc_attr value)
+{
+    qgc_record *record;
+    if (!module->provenance.size)
+        qgc_vec_push(&module->arena, &module->provenance,
+                     ((qgc_record){.fields = {.kind = QGC_ATTR_MAP}}));
+    record = &module->provenance.data[0];
+    const qgc_attr old = record->fields;
+    const qgc_named_attr added = {qgc_context_name(module->context, name), value};
+    qgc_named_attr *map = QGC_NEW_ARRAY(&module->arena, qgc_named_attr, old.num + 1);
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < old.num; i++)
+        if (old.map[i].name != added.name)
+            map[num++] = old.map[i];
+    uint32_t at = num++;
+    for (; at && rank_of(map[at - 1].name) > rank_of(added.name); at--)
+        map[at] = map[at - 1];
+    map[at] = added;
+    record->fields.map = map;
+    record->fields.num = num;
+}
+
+static void put_text(qgc_module *module, const char *name, const char *text)
+{
+    put_field(module, name,
+              qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(module->context, text)));
+}
+
+void qgc_provenance_seal(qgc_module *module)
+{
+    qgc_arena scratch = {0};
+    qgc_text text = {.arena = &scratch};
+    qgc_module_print_sealed(module, &text);
+    put_text(module, "seal", qgc_hash_text(&scratch, hash_text(0, &text)));
+    qgc_arena_destroy(&scratch);
+}
+
+bool qgc_provenance_is_sealed(const qgc_module *module)
+{
+    return field_of(module, "seal") != NULL;
+}
+
+void qgc_provenance_seal_again(qgc_module *module)
+{
+    if (qgc_provenance_is_sealed(module))
+        qgc_provenance_seal(module);
+}
+
+void qgc_provenance_unseal(qgc_module *module)
+{
+    qgc_attr *fields = module->provenance.size ? &module->provenance.data[0].fields : NULL;
+    if (qgc_provenance_is_sealed(module)) /* it is the last one */
+        fields->num--;
 }
 
 void qgc_provenance_set(qgc_module *module, uint64_t graph_hash, uint64_t data_hash,
                         uint64_t num_samples)
 {
-    qgc_context *context = module->context;
     qgc_arena *arena = &module->arena;
-    qgc_named_attr *map = QGC_NEW_ARRAY(arena, qgc_named_attr, 4);
-    const char *texts[] = {qgc_hash_text(arena, graph_hash), qgc_hash_text(arena, data_hash),
-                           "qgc " QGC_VERSION};
-    const char *names[] = {"graph", "data", "version"};
-    for (int i = 0; i < 3; i++)
-        map[i < 2 ? i : 3] = (qgc_named_attr){
-            qgc_context_name(context, names[i]),
-            qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(context, texts[i]))};
-    map[2] = (qgc_named_attr){qgc_context_name(context, "samples"),
-                              qgc_attr_from_int((int64_t)num_samples)};
-    qgc_record record = {.fields = {.kind = QGC_ATTR_MAP, .num = 4, .map = map}};
-    module->provenance.size = 0;
-    qgc_vec_push(arena, &module->provenance, record);
+    put_text(module, "graph", qgc_hash_text(arena, graph_hash));
+    put_text(module, "data", qgc_hash_text(arena, data_hash));
+    put_field(module, "samples", qgc_attr_from_int((int64_t)num_samples));
+    put_text(module, "version", "qgc " QGC_VERSION);
+    qgc_provenance_seal(module);
+}
+
+void qgc_provenance_take(qgc_module *module, const qgc_module *from)
+{
+    static const char *const NAMES[] = {"data", "samples", "version"};
+    put_text(module, "graph", qgc_hash_text(&module->arena, qgc_graph_hash(module)));
+    for (int i = 0; i < 3; i++) {
+        const qgc_attr *value = field_of(from, NAMES[i]);
+        if (value)
+            put_field(module, NAMES[i], *value);
+    }
+    qgc_provenance_is_sealed(from) ? qgc_provenance_seal(module) : qgc_provenance_unseal(module);
+}
+
+void qgc_provenance_set_rules(qgc_module *module, const char *const *rows, size_t num)
+{
+    qgc_attr *items = QGC_NEW_ARRAY(&module->arena, qgc_attr, num);
+    for (size_t i = 0; i < num; i++)
+        items[i] = qgc_attr_from_name(QGC_ATTR_STRING, qgc_context_name(module->context, rows[i]));
+    put_field(module, "rules",
+              (qgc_attr){.kind = QGC_ATTR_LIST, .num = (uint32_t)num, .list = items});
+    qgc_provenance_seal(module);
+}
+
+void qgc_provenance_set_method(qgc_module *module, const char *method)
+{
+    if (field_of(module, "graph"))
+        put_text(module, "method", method);
+}
+
+void qgc_provenance_warn_unsealed(const qgc_module *module)
+{
+    if (!module->stats.size || qgc_provenance_is_sealed(module))
+        return;
+    qgc_report(&module->context->diag,
+               module->provenance.size ? module->provenance.data[0].loc : module->stats.data[0].loc,
+               QGC_D_UNSEALED, "the statistics are not sealed: they are used as they stand here");
 }
 
 /* ---- statistics from another file ---- */
 
 static const qgc_attr *graph_of(const qgc_module *module)
 {
-    const qgc_record *record = module->provenance.size ? module->provenance.data : NULL;
-    const qgc_attr *graph = record ? qgc_record_field(record, "graph") : NULL;
+    const qgc_attr *graph = field_of(module, "graph");
     return graph && graph->kind == QGC_ATTR_STRING ? graph : NULL;
 }
 

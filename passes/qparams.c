@@ -6,6 +6,7 @@
 #include "passes/provenance.h"
 #include "passes/recorders.h"
 #include "passes/stats_record.h"
+#include "runtime/hash.h"
 #include "runtime/tensor.h"
 
 #include <math.h>
@@ -416,6 +417,7 @@ qgc_result qgc_decide(qgc_module *module, const qgc_method *method, qgc_arena *a
                  .group_of = {.arena = arena},
                  .out = out,
                  .result = QGC_OK};
+    qgc_provenance_warn_unsealed(module);
     QGC_TRY(index_records(&d));
     QGC_EACH_FUNC (func, module)
         QGC_EACH_NODE (node, func)

@@ -3,6 +3,7 @@
 #include "qgc/reduce.h"
 
 #include "ir/infer.h"
+#include "passes/provenance.h"
 #include "passes/seams.h"
 
 #include <string.h>
@@ -337,10 +338,6 @@ static void drop_records(reduction *r)
         DONE(r, "provenance removed");
         r->module->provenance.size = 0;
     }
-    if (r->module->rules.size && take(r)) {
-        DONE(r, "rules removed");
-        r->module->rules.size = 0;
-    }
 }
 
 /* ---- what follows from a change ---- */
@@ -388,6 +385,7 @@ static qgc_result settle(reduction *r)
         QGC_EACH_FUNC (func, r->module)
             if (infer_func(r, func) != QGC_OK && round)
                 return QGC_FAILED;
+    qgc_provenance_seal_again(r->module);
     return qgc_module_verify(r->module);
 }
 

@@ -6,6 +6,7 @@
 #include "frontend/parse.h"
 #include "ir/quant_spec.h"
 #include "runtime/file.h"
+#include "runtime/hash.h"
 
 #include <string.h>
 
@@ -291,6 +292,22 @@ static size_t word_size(qgc_str line)
     return size;
 }
 
+/* What a rules file says of another one is not all that it says. */
+static const char *hash_of(const loader *l, const qgc_file *file)
+{
+    return qgc_hash_text(l->env->scratch, qgc_hash(0, file->data, file->size));
+}
+
+static bool hash_quantizer(loader *l, const char *path, qgc_rule_row *row)
+{
+    qgc_file file;
+    if (qgc_file_open(&l->env->context->diag, path, &file) != QGC_OK)
+        return false;
+    row->hash = hash_of(l, &file);
+    qgc_file_close(&file);
+    return true;
+}
+
 /* Names of a table file: the first word of each line; '#' begins a comment. */
 static bool read_table_file(loader *l, qgc_str path, qgc_loc loc, qgc_rule_row *row, double share,
                             size_t most)
@@ -321,6 +338,7 @@ static bool read_table_file(loader *l, qgc_str path, qgc_loc loc, qgc_rule_row *
     row->values->arena = l->env->scratch;
     for (size_t i = 0; i < names.size && i < num; i++)
         qgc_intern(row->values, names.data[i]);
+    row->hash = hash_of(l, &file);
     qgc_file_close(&file);
     return true;
 }
@@ -379,7 +397,8 @@ static bool read_quantizer(loader *l, const qgc_ast *word, qgc_rule_row *row)
                                         QGC_STR_ARG(name));
     row->quantizer = qgc_quantizer_load(l->env, path, is_file, word->loc);
     l->list->has_quantizer = true;
-    return row->quantizer && read_limits(l, word->next, row);
+    return row->quantizer && (!is_file || hash_quantizer(l, path, row)) &&
+           read_limits(l, word->next, row);
 }
 
 /* `quantizer NAME => act i8`: in place of the table's spec of that name. */
@@ -473,6 +492,29 @@ static bool load_preset(loader *l, qgc_str name, qgc_loc loc)
     return unknown_preset(l, name, loc);
 }
 
+/* `row "all => act u8.affine.hist"`: for what reads the log, none of its own. */
+static bool load_line(loader *l, const qgc_rule *rule)
+{
+    qgc_str text;
+    const qgc_ast *word = rule->words.first;
+    if (!read_string(l, word->next, rule->loc, &text) || !at_end(l, word->next->next))
+        return false;
+    if (rule->actions.num)
+        return bad(l, rule->loc, "expected `row \"TEXT\"`");
+    qgc_vec_push(l->env->scratch, &l->list->lines, qgc_arena_strdup(l->env->scratch, text));
+    return l->list->has_ports = true;
+}
+
+static void add_row(loader *l, const qgc_rule *rule, qgc_rule_row *row)
+{
+    qgc_text text = {.arena = l->env->scratch};
+    qgc_rule_print(&text, rule);
+    if (row->hash)
+        qgc_text_printf(&text, " // %s", row->hash);
+    row->line = qgc_text_str(&text).data;
+    qgc_vec_push(l->env->scratch, &l->list->rows, *row);
+}
+
 static bool load_rule(loader *l, const qgc_rule *rule)
 {
     const qgc_ast *first = rule->words.first;
@@ -485,9 +527,11 @@ static bool load_rule(loader *l, const qgc_rule *rule)
     if (is_word(first, "port")) {
         if (!qgc_rule_read_port(l->env, rule, &row))
             return false;
-        qgc_vec_push(l->env->scratch, &l->list->rows, row);
+        add_row(l, rule, &row);
         return l->list->has_ports = true;
     }
+    if (is_word(first, "row"))
+        return load_line(l, rule);
     if (!read_selector(l, first, &row))
         return false;
     bool is_quantizer = row.select == QGC_SELECT_QUANTIZER;
@@ -498,7 +542,7 @@ static bool load_rule(loader *l, const qgc_rule *rule)
         return false;
     if (is_quantizer && !override_specs(l, rule, &row))
         return false;
-    qgc_vec_push(l->env->scratch, &l->list->rows, row);
+    add_row(l, rule, &row);
     l->list->is_users |= !l->preset;
     return true;
 }
@@ -533,16 +577,24 @@ static bool check_log(loader *l)
         if (row->select != QGC_SELECT_PORT && row->select != QGC_SELECT_TARGET)
             return bad(l, row->loc,
                        "`port` rows are a change log and decide alone: beside them "
-                       "only `target` rows may stand");
+                       "only `row` and `target` lines may stand");
     }
     return true;
+}
+
+/* A log that was written by hand may leave out what it was made by: its rows are the rules then. */
+static qgc_rule_list *finish(loader *l)
+{
+    for (size_t i = 0, told = l->list->lines.size; !told && i < l->list->rows.size; i++)
+        qgc_vec_push(l->env->scratch, &l->list->lines, l->list->rows.data[i].line);
+    return l->list;
 }
 
 qgc_rule_list *qgc_rule_list_load(const qgc_pass_env *env, const char *path, const char *preset)
 {
     loader l = {.env = env, .list = QGC_NEW(env->scratch, qgc_rule_list), .directory = ""};
     bool good = path ? load_file(&l, path) : load_preset(&l, qgc_str_from(preset), QGC_NO_LOC);
-    return good && check_log(&l) ? l.list : NULL;
+    return good && check_log(&l) ? finish(&l) : NULL;
 }
 
 qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text)
@@ -552,5 +604,5 @@ qgc_rule_list *qgc_rule_list_from(const qgc_pass_env *env, const char *text)
                 .directory = "",
                 .preset = "options"};
     uint32_t source = qgc_source_add(&env->context->sources, "<annotate>", qgc_str_from(text), 1);
-    return source && load_source(&l, source) ? l.list : NULL;
+    return source && load_source(&l, source) ? finish(&l) : NULL;
 }

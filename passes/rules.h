@@ -60,14 +60,19 @@ typedef struct qgc_rule_row {
     qgc_rule_action *actions;
     qgc_loc loc;
     const char *preset;        /* the preset it comes from, or NULL */
+    const char *hash;          /* TABLE, QUANTIZER: of the file that it names, or NULL */
+    const char *line;          /* as it is printed, with the hash in a comment */
     uint32_t matched, decided; /* ports that it spoke for; that it decided */
 } qgc_rule_row;
 
 typedef struct qgc_rule_list {
-    bool has_ports;     /* a change log: rows are PORT or TARGET */
+    bool has_ports;     /* a change log: rows are PORT or TARGET, beside what `row` lines tell */
     bool has_quantizer; /* then the other rows only change what quantizers gave */
     bool is_users; /* some row comes from a file of the user's: what decided is worth recording */
     QGC_VEC(qgc_rule_row) rows;
+    QGC_VEC(const char *)
+    lines; /* what the graph is to say that it was annotated by: the rows, in
+              a change log those that it says it was made by */
 } qgc_rule_list;
 
 /* Reads and checks |path|, or the preset |preset| where |path| is NULL. Memory of env->scratch.

@@ -3,6 +3,7 @@
 #include "passes/recorders.h"
 #include "passes/stats_record.h"
 #include "qgc/stats.h"
+#include "runtime/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,22 @@ static qgc_result check_graph(qgc_module *into, const source *s, const char *has
                       "the statistics are those of another graph, or of other weights");
 }
 
+/* What the result says once was said by all: in any order it has the same bytes. */
+static qgc_result check_same(const qgc_module *into, const qgc_module *from)
+{
+    static const char *const NAMES[] = {"rules", "version"};
+    static const char *const WORDS[] = {"by other rules", "with another version of qgc"};
+    const qgc_record *ours = into->provenance.data, *theirs = from->provenance.data;
+    for (int i = 0; i < 2; i++) {
+        const qgc_attr *a = qgc_record_field(ours, NAMES[i]);
+        const qgc_attr *b = qgc_record_field(theirs, NAMES[i]);
+        if (a ? !b || !qgc_attr_equal(a, b) : b != NULL)
+            return qgc_report(&into->context->diag, theirs->loc, QGC_D_FOREIGN_STATS,
+                              "the statistics were made %s than the first ones", WORDS[i]);
+    }
+    return QGC_OK;
+}
+
 static void warn_equal(qgc_diag *diag, const source *sources, size_t num)
 {
     for (size_t i = 1; i < num; i++)
@@ -69,12 +86,16 @@ static qgc_result merge(qgc_module *into, qgc_module *const *others, size_t num,
     source *sources = QGC_NEW_ARRAY(arena, source, num + 1);
     qgc_recorders recorders;
     uint64_t data = 0, samples = 0;
+    bool is_sealed = true;
     const char *hash = qgc_hash_text(arena, qgc_graph_hash(into));
     QGC_TRY(qgc_recorders_build(&recorders, into, arena, false));
     for (size_t i = 0; i <= num; i++) {
         qgc_module *from = i ? others[i - 1] : into;
         QGC_TRY(read_source(from, &sources[i]));
         QGC_TRY(check_graph(into, &sources[i], hash));
+        QGC_TRY(check_same(into, from));
+        qgc_provenance_warn_unsealed(from);
+        is_sealed &= qgc_provenance_is_sealed(from);
         QGC_TRY(qgc_recorders_add(&recorders, from));
         data += sources[i].data;
         if (__builtin_add_overflow(samples, sources[i].samples, &samples) || samples > INT64_MAX)
@@ -84,6 +105,8 @@ static qgc_result merge(qgc_module *into, qgc_module *const *others, size_t num,
     warn_equal(&into->context->diag, sources, num + 1);
     qgc_recorders_write(&recorders, into);
     qgc_provenance_set(into, qgc_graph_hash(into), data, samples);
+    if (!is_sealed) /* what was edited stays so */
+        qgc_provenance_unseal(into);
     return QGC_OK;
 }
 

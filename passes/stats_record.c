@@ -3,14 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-const qgc_attr *qgc_record_field(const qgc_record *record, const char *name)
-{
-    for (uint32_t i = 0; i < record->fields.num; i++)
-        if (qgc_str_equal(qgc_name_str(record->fields.map[i].name), qgc_str_from(name)))
-            return &record->fields.map[i].value;
-    return NULL;
-}
-
 /* ---- to text ---- */
 
 typedef struct fields {

@@ -14,7 +14,4 @@ qgc_attr qgc_stats_to_attr(qgc_module *module, const qgc_stats *stats);
 qgc_result qgc_stats_from_record(qgc_module *module, const qgc_record *record, qgc_arena *arena,
                                  qgc_stats *out);
 
-/* A field of a record's map, or NULL. */
-const qgc_attr *qgc_record_field(const qgc_record *record, const char *name);
-
 #endif

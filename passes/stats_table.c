@@ -5,6 +5,7 @@
 #include "passes/qparams.h"
 #include "passes/stats_record.h"
 #include "qgc/stats.h"
+#include "runtime/hash.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -177,12 +177,28 @@ static void tell_definition(teller *t)
 
 /* ---- rules ---- */
 
+/* What a change log says of the rows, or the graph itself; NULL: neither does. */
+static const char *told_line(const teller *t, int64_t index)
+{
+    const qgc_module *module = t->e->prepared ? t->e->prepared : t->e->module;
+    const qgc_attr *rules =
+        module->provenance.size ? qgc_record_field(&module->provenance.data[0], "rules") : NULL;
+    if (t->rules)
+        return index >= 0 && (size_t)index < t->rules->lines.size ? t->rules->lines.data[index]
+                                                                  : NULL;
+    if (!rules || rules->kind != QGC_ATTR_LIST || index < 0 || index >= (int64_t)rules->num ||
+        rules->list[index].kind != QGC_ATTR_STRING)
+        return NULL;
+    return rules->list[index].name->data;
+}
+
 static const char *row_text(teller *t, int64_t index)
 {
+    const char *line = told_line(t, index);
+    if (line && (!t->rules || t->rules->has_ports))
+        return qgc_arena_printf(&t->e->arena, "`%s` (row %lld)", line, (long long)index);
     if (!t->rules || index < 0 || (size_t)index >= t->rules->rows.size)
         return qgc_arena_printf(&t->e->arena, "row %lld", (long long)index);
-    if (t->rules->has_ports) /* it names the rows in its first lines */
-        return qgc_arena_printf(&t->e->arena, "row %lld of the change log", (long long)index);
     const qgc_rule_row *row = &t->rules->rows.data[index];
     const qgc_source *source = qgc_source_get(&t->e->context->sources, row->loc.source);
     if (!source)

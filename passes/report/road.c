@@ -8,6 +8,7 @@
 #include "passes/stats_record.h"
 #include "passes/view.h"
 #include "qgc/pass.h"
+#include "runtime/hash.h"
 
 #include <string.h>
 

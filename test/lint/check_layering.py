@@ -18,7 +18,7 @@ RULES = [
                          "runtime/file.h", "runtime/tensor.h"]),
     # weights are safetensors files
     ("frontend/*", ["qgc/*", "base/*", "ir/*", "frontend/*", "runtime/safetensors.h",
-                    "runtime/file.h", "runtime/tensor.h"]),
+                    "runtime/file.h", "runtime/hash.h", "runtime/tensor.h"]),
     # claim rows are text
     ("passes/claims.[ch]", ["qgc/*", "base/*", "ir/*", "passes/*", "frontend/rules.h",
                             "frontend/parse.h"]),
