@@ -1,6 +1,6 @@
 /* Plans integer sums of products in general: any spatial rank, transposed, 16 bits, zero points of
- * weights, a zero point computed at run time, products of two activations. The faster kernels are
- * asked before. */
+ * weights, a zero point computed at run time, products of two activations, sums of windows. The
+ * faster kernels are asked before. */
 #include "codegen/move.h"
 #include "codegen/product.h"
 #include "ir/view.h"
@@ -12,6 +12,7 @@ typedef struct taps {
     const qgc_node *node;
     const qgc_type *x, *w, *y;
     const qgc_tensor *weights; /* NULL: an activation */
+    uint32_t x_zero_point;     /* operand */
     qgc_taps_kernel *k;
     bool transposed;
     qgc_window_dim dims[QGC_MAX_SPATIAL];
@@ -174,10 +175,13 @@ static void list_windows(taps *t, uint32_t d, int64_t in_stride, int64_t w_strid
                          int64_t out_stride)
 {
     const qgc_window_dim *dim = &t->dims[d];
-    lists l = new_lists(t, dim->out, dim->kernel);
+    lists l = new_lists(t, dim->out, dim->kernel < dim->size ? dim->kernel : dim->size);
     for (int64_t o = 0; o < dim->out; o++) {
+        int64_t first = 0, end = dim->kernel;
         begin_position(&l, o * out_stride);
-        for (int64_t k = 0; k < dim->kernel; k++) {
+        if (!t->transposed)
+            qgc_window_taps(dim, o, &first, &end);
+        for (int64_t k = first; k < end; k++) {
             int64_t at = input_of(t, dim, o, k);
             if (at >= 0)
                 add_tap(&l, at * in_stride, k * w_stride);
@@ -220,6 +224,44 @@ static const char *plan_conv(taps *t)
     list_windows(t, 2, x, w, y);
     list_windows(t, 1, in_row, d[2].kernel * w, out_row);
     list_windows(t, 0, d[1].size * in_row, d[1].kernel * d[2].kernel * w, d[1].out * out_row);
+    return NULL;
+}
+
+/* ---- sums of windows ---- */
+
+/* Images of one channel each, times one weight of 1. */
+static const char *plan_pool(taps *t)
+{
+    enum { PADDED = 64 };
+    const qgc_node *node = t->node;
+    qgc_taps_kernel *k = t->k;
+    int64_t in[3], kernel[3], out[3], x = bytes_of(t->x), y = bytes_of(t->y);
+    uint32_t num = t->x->rank - 2;
+    for (uint32_t i = 0; i < num; i++) {
+        in[i] = size_of(t->x, 2 + i);
+        kernel[i] = qgc_node_int_at(node, "kernel", i);
+        out[i] = size_of(t->y, 2 + i);
+    }
+    qgc_window_read(node, num, &(qgc_window_sizes){in, kernel, out}, false, t->dims);
+    const qgc_window_dim *d = t->dims;
+    const qgc_tensor *zero = qgc_constant_operand(node, t->x_zero_point);
+    k->x_zero_point_is_input = node->operands[t->x_zero_point].value && !zero;
+    k->x_zero_point =
+        (int32_t)(zero ? *(const int32_t *)zero->data : qgc_node_int(node, "x_zero_point"));
+    k->images = size_of(t->x, 0) * size_of(t->x, 1);
+    k->groups = k->channels = k->outputs = 1;
+    k->padded = PADDED;
+    k->w = QGC_DTYPE_I8;
+    int8_t *one = qgc_planner_constant(t->p, PADDED, sizeof *one);
+    *one = 1;
+    k->weights = add_constant(t, one);
+    k->out_step = y;
+    int64_t in_row = d[2].size * x, out_row = d[2].out * y;
+    k->in_image = d[0].size * d[1].size * in_row;
+    k->out_image = d[0].out * d[1].out * out_row;
+    list_windows(t, 2, x, 0, y);
+    list_windows(t, 1, in_row, 0, out_row);
+    list_windows(t, 0, d[1].size * in_row, 0, d[1].out * out_row);
     return NULL;
 }
 
@@ -320,7 +362,7 @@ static void add_step(taps *t)
     if (k->w_is_input)
         inputs[num++] = w_buffer(p, node->operands[QGC_INT_W].value);
     if (k->x_zero_point_is_input)
-        inputs[num++] = qgc_planner_plain(p, node->operands[QGC_INT_XZ].value);
+        inputs[num++] = qgc_planner_plain(p, node->operands[t->x_zero_point].value);
     k->base.units = k->images * k->groups * k->dims[0].out * k->dims[1].out;
     qgc_buffer *out = qgc_planner_plain(p, &node->results[0]);
     qgc_step *step = qgc_planner_add_kernel(p, node, &k->base, num, 1);
@@ -354,6 +396,8 @@ static plan_fn *find_plan(qgc_opcode op)
     case QGC_OP_INT_CONV_TRANSPOSE2D:
     case QGC_OP_INT_CONV_TRANSPOSE3D:
         return plan_conv;
+    case QGC_OP_INT_SUM_POOL:
+        return plan_pool;
     default:
         return NULL;
     }
@@ -364,14 +408,16 @@ const char *qgc_plan_taps(qgc_planner *p, const qgc_node *node)
     plan_fn *plan = find_plan(node->op);
     if (!plan)
         return "";
+    bool is_pool = node->op == QGC_OP_INT_SUM_POOL;
     taps t = {.p = p,
               .node = node,
               .x = node->operands[QGC_INT_X].value->type,
-              .w = node->operands[QGC_INT_W].value->type,
               .y = node->results[0].type,
-              .weights = qgc_constant_operand(node, QGC_INT_W),
+              .weights = is_pool ? NULL : qgc_constant_operand(node, QGC_INT_W),
+              .x_zero_point = is_pool ? 1 : QGC_INT_XZ,
               .transposed = node->op >= QGC_OP_INT_CONV_TRANSPOSE1D &&
                             node->op <= QGC_OP_INT_CONV_TRANSPOSE3D};
+    t.w = is_pool ? t.x : node->operands[QGC_INT_W].value->type;
     if (is_empty(t.x) || is_empty(t.w) || is_empty(t.y))
         return "it is empty";
     t.k = QGC_NEW(&p->plan->arena, qgc_taps_kernel);

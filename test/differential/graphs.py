@@ -461,25 +461,26 @@ def times(g, dtype, border, zero):
     g.result(g.add(f"requantize [{acc}] {{multipliers = [{scale}], zero_point = {g.zero(q)}{bounds(g, q)}}}", q, shape), q, shape)
 
 
-def pool_window(g, border):
+def pool_window(g, border, ranks=(1, 2, 2, 2)):
     r = g.r
-    rank = r.choice([1, 2, 2, 2])
+    rank = r.choice(ranks)
     kernel = [r.randint(1 if border == "none" else 3, 5) for _ in range(rank)]
     return rank, kernel, window(g, rank, kernel, border, most=[(k - 1) // 2 for k in kernel])
 
 
 def sum_pool(g, dtype, border, zero):
     r = g.r
-    rank, kernel, (size, out, attrs) = pool_window(g, border)
-    n, c = r.choice([1, 2]), r.choice([1, 3, 16, 21, 64, 70])
+    rank, kernel, (size, out, attrs) = pool_window(g, border, (1, 2, 2, 2, 3))
+    n, c = r.choice([1, 2]), r.choice([1, 3, 16, 21, 64, 70] if rank < 3 else [1, 3, 5])
     x, shape = g.param(dtype, [n, c, *size]), [n, c, *out]
-    acc = g.add(f"int_sum_pool {x} {{kernel = {kernel}, {attrs}x_zero_point = {g.zero(dtype, zero)}}}", "i32", shape)
-    end_sum(g, acc, shape, product_of(kernel), "i32", False)
+    acc_type = "i64" if "16" in dtype else "i32"
+    acc = g.add(f"int_sum_pool {x} {{kernel = {kernel}, {attrs}x_zero_point = {g.zero(dtype, zero)}}}", acc_type, shape)
+    end_sum(g, acc, shape, product_of(kernel), acc_type)
 
 
-def end_sum(g, acc, shape, count, acc_type, may_be_raw=True):
+def end_sum(g, acc, shape, count, acc_type):
     r, y = g.r, g.r.choice(BYTES)
-    if may_be_raw and r.random() < 0.1:
+    if r.random() < 0.1:
         g.result(acc, acc_type, shape)
     typical = r.choice([1, 1, 1e6, 1e35]) / count / (1 if acc_type == "i32" else 256)
     attrs = f"c = {r.uniform(-9, 9):.7g}, " if r.random() < 0.3 else ""
@@ -691,7 +692,7 @@ OPS = {
     "requantize": (requantize, BYTES + WORDS + ["i32"], ["-"], ZEROS),
     "conv + conv": (residual, BYTES, ["-"], ZEROS),
     "mul": (times, BYTES + WORDS, ["-"], ZEROS),
-    "sum_pool": (sum_pool, BYTES, PADS, ZEROS),
+    "sum_pool": (sum_pool, BYTES + WORDS, PADS, ZEROS),
     "max_pool": (max_pool, BYTES, PADS, ["-"]),
     "sum": (axes_sum, BYTES + WORDS, ["-"], ZEROS),
     "lookup": (lookup, BYTES, ["-"], ["-"]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random integer sums of products that the fast kernels do not take, compared as random_graphs.py compares
-the others: any rank, transposed, 16 bits, zero points of weights, products of two activations.
+the others: any rank, transposed, 16 bits, zero points of weights, products of two activations, sums of windows.
 
 usage: random_taps.py WORK_FILE FAMILY SEED COUNT"""
 import random
@@ -74,6 +74,27 @@ def transposed():
     return g
 
 
+def pool():
+    g = Graph()
+    rank, n, c, x = choice([1, 2, 2, 3]), choice([1, 2]), choice([1, 3, 8]), choice(DTYPES)
+    kernel = [choice([1, 2, 3]) for _ in range(rank)]
+    size, out, attrs = window(rank, kernel, (1, 2, 3))  # some windows lie in the border alone
+    a, x = activation(g, x, [n, c, *size])
+    acc, zero, shape = wide(x), "", [n, c, *out]
+    if random.random() < 0.5:
+        zero = g.add(f"const {zero_point(x)}", "i32", [])
+        zero = ", " + (g.add(f"identity {zero}", "i32", []) if random.random() < 0.5 else zero)
+    else:
+        attrs += f"x_zero_point = {zero_point(x)}"
+    y = g.add(f"int_sum_pool {a}{zero} {{kernel = {kernel}, {attrs.rstrip(', ')}}}", acc, shape)
+    if random.random() < 0.3:
+        g.result(y, acc, shape)
+        return g
+    q = choice(DTYPES)
+    g.result(g.add(f"requantize [{y}] {{multipliers = [{choice([1e-4, 0.02, 0.3])}], zero_point = {zero_point(q)}}}", q, shape), q, shape)
+    return g
+
+
 def linear():
     g = Graph()
     rows, k, o, x, w = choice([1, 3, 4, 9]), choice([1, 5, 33]), choice([1, 16, 21]), choice(DTYPES), choice(DTYPES)
@@ -109,7 +130,7 @@ def mul():
     return g
 
 
-FAMILIES = {"products": [conv, transposed, transposed, linear, matmul, matmul], "mul": [mul]}
+FAMILIES = {"windows": [pool], "products": [conv, transposed, transposed, linear, matmul, matmul], "mul": [mul]}
 
 
 def main():
