@@ -62,7 +62,7 @@ MUTATIONS = [
     ("aliased_buffers", "a result may lie where the step's own inputs end", "codegen/plan_memory.c",
      "return a->first_step <= b->last_step && «b->first_step <= a->last_step»;", "b->first_step < a->last_step"),
     ("border_row", "the row below the images is not filled", "codegen/form.c",
-     "size_t rest = row - width - left + row * «(size_t)b->border.bottom»;", "b->border.bottom ? (size_t)b->border.bottom - 1 : 0"),
+     "y == b->h - 1 ? right + row * «b->border.bottom»", "(b->border.bottom ? b->border.bottom - 1 : 0)"),
     ("unsigned_weights", "u8 weights of depthwise are taken for s8", "codegen/plan_depthwise.c",
      "[index] - «d->m->weight_shift»);", "0"),
     ("dilated_weights", "a dilated depthwise window takes a pixel between its taps", "codegen/plan_depthwise.c",
