@@ -40,7 +40,7 @@ typedef struct run {
     const qgc_interp_options *options; /* or NULL */
     const qgc_node *call;
     const qgc_map *originals; /* or NULL: nobody watches */
-    bool times;               /* somebody wants to know who did what when */
+    bool is_timed;            /* somebody wants to know who did what when */
 } run;
 
 static qgc_context *context_of(const qgc_region *region)
@@ -455,9 +455,9 @@ static void run_part(void *user, size_t step, size_t part)
     size_t index = s->first + step;
     if (s->result != QGC_OK)
         return;
-    double begin = r->times ? now() : 0;
+    double begin = r->is_timed ? now() : 0;
     qgc_result result = do_part(r, index, part);
-    if (r->times)
+    if (r->is_timed)
         r->region->steps[index].times[part] = (part_time){pthread_self(), begin, now()};
     if (result != QGC_OK)
         s->result = result;
@@ -556,7 +556,7 @@ static double add_time(const part_time *parts, uint32_t num, double begin, qgc_s
 
 qgc_result qgc_region_time(qgc_region *region, const void *const *inputs, qgc_step_time *add_to)
 {
-    run r = {.region = region, .times = true};
+    run r = {.region = region, .is_timed = true};
     qgc_fp_mode mode = qgc_fp_enter();
     for (uint32_t i = 0; i < region->plan->func->num_params; i++)
         copy_in(region, i, inputs[i]);

@@ -35,6 +35,7 @@ typedef struct team {
     size_t num, num_threads;
     qgc_pool_task *task;
     void *user;
+    bool wakes;
 } team;
 
 struct qgc_pool {
@@ -68,16 +69,20 @@ static size_t count_ended(qgc_pool *pool)
     return atomic_load_explicit(&pool->num_ended, memory_order_acquire);
 }
 
-/* Looks without pause, since a step takes microseconds; where that is long, others may have work
- * for the processor. */
-static void wait_for(qgc_pool *pool, size_t num_ended)
+/* Between two looks, of which this is the |i|th: at once, since a step takes microseconds; where
+ * waiting is long, others may have work for the processor. */
+static void pause_before(const qgc_pool *pool, size_t i)
 {
     enum { PATIENCE = 2000 };
-    for (size_t i = 0; count_ended(pool) < num_ended; i++) {
-        pause_briefly();
-        if (pool->is_crowded || i >= PATIENCE)
-            sched_yield();
-    }
+    pause_briefly();
+    if (pool->is_crowded || i >= PATIENCE)
+        sched_yield();
+}
+
+static void wait_for(qgc_pool *pool, size_t num_ended)
+{
+    for (size_t i = 0; count_ended(pool) < num_ended; i++)
+        pause_before(pool, i);
 }
 
 static bool take(claim *part, size_t step)
@@ -126,9 +131,10 @@ static void wake(worker *w)
 }
 
 /* As a tree: to wake a thread takes some microseconds of the one that does it. */
-static void wake_next(qgc_pool *pool, size_t self, size_t num_threads)
+static void wake_next(qgc_pool *pool, size_t self)
 {
-    for (size_t next = 2 * self + 1; next <= 2 * self + 2 && next < num_threads; next++)
+    size_t end = pool->team.wakes ? pool->team.num_threads : 0;
+    for (size_t next = 2 * self + 1; next <= 2 * self + 2 && next < end; next++)
         wake(&pool->workers[next - 1]);
 }
 
@@ -174,11 +180,10 @@ static void fall_asleep(worker *w, size_t last)
 static size_t join(worker *w)
 {
     qgc_pool *pool = w->pool;
-    size_t open = 0;
     atomic_fetch_add(&pool->inside, 1);
-    open = atomic_load(&pool->open);
+    size_t open = atomic_load(&pool->open);
     if (open && w->self < pool->team.num_threads) {
-        wake_next(pool, w->self, pool->team.num_threads);
+        wake_next(pool, w->self);
         work(pool, w->self);
     }
     atomic_fetch_sub(&pool->inside, 1);
@@ -226,18 +231,18 @@ void qgc_pool_run(qgc_pool *pool, const qgc_pool_step *steps, size_t num, qgc_po
         return;
     }
     size_t num_threads = most < pool->num_threads ? most : pool->num_threads;
-    pool->team = (team){steps, num, num_threads, task, user};
+    wakes = wakes || microseconds() - pool->last_call < QGC_POOL_AWAKE;
+    pool->team = (team){steps, num, num_threads, task, user, wakes};
     for (size_t i = 0; i < most; i++)
         atomic_store_explicit(&pool->claims[i].step, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->num_ended, 0, memory_order_relaxed);
     atomic_store(&pool->open, ++pool->num_calls);
-    if (wakes || microseconds() - pool->last_call < QGC_POOL_AWAKE)
-        wake_next(pool, 0, num_threads);
+    wake_next(pool, 0);
     work(pool, 0);
     atomic_store(&pool->open, 0);
     pool->last_call = microseconds();
-    while (atomic_load(&pool->inside))
-        pause_briefly();
+    for (size_t i = 0; atomic_load(&pool->inside); i++)
+        pause_before(pool, i);
 }
 
 /* ---- */
