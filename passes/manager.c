@@ -223,7 +223,8 @@ static qgc_result run_step(pipeline *p, step *s, qgc_module *module,
     qgc_arena_destroy(&scratch);
     if (status != QGC_PASS_FAILED && s->pass->provides >= 0)
         module->form = (qgc_form)s->pass->provides;
-    qgc_provenance_seal_again(module);
+    if (status == QGC_PASS_CHANGED)
+        qgc_provenance_seal_again(module);
     if (names(options->print_after, s->pass->name) ||
         (options->print_changed && status == QGC_PASS_CHANGED)) {
         fprintf(options->out, "// ---- after %s ----\n", s->pass->name);

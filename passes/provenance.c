@@ -190,7 +190,10 @@ void qgc_provenance_take(qgc_module *module, const qgc_module *from)
         if (value)
             put_field(module, NAMES[i], *value);
     }
-    qgc_provenance_is_sealed(from) ? qgc_provenance_seal(module) : qgc_provenance_unseal(module);
+    if (qgc_provenance_is_sealed(from))
+        qgc_provenance_seal(module);
+    else
+        qgc_provenance_unseal(module);
 }
 
 void qgc_provenance_set_rules(qgc_module *module, const char *const *rows, size_t num)
