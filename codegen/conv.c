@@ -16,7 +16,7 @@ void qgc_read_window_dims(const qgc_node *node, bool is_transposed, qgc_window_d
     const qgc_type *x = node->operands[0].value->type, *y = node->results[0].type;
     const qgc_tensor *w = qgc_constant_operand(node, 1);
     uint32_t num = x->rank - 2;
-    int64_t in[2], kernel[2], out[2];
+    int64_t in[QGC_MAX_SPATIAL], kernel[QGC_MAX_SPATIAL], out[QGC_MAX_SPATIAL];
     for (uint32_t i = 0; i < num; i++) {
         in[i] = x->dims[2 + i].value;
         kernel[i] = w->shape[2 + i];

@@ -167,10 +167,11 @@ static void copy_wide_row(const uint8_t *from, const layout *f, uint8_t *to, con
 
 void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape)
 {
-    uint32_t spatial = type->rank - 2;
     out_shape[0] = type->dims[0].value;
     out_shape[1] = type->dims[1].value;
-    out_shape[2] = spatial == 2 ? type->dims[2].value : 1;
+    out_shape[2] = 1;
+    for (uint32_t i = 2; i + 1 < type->rank; i++)
+        out_shape[2] *= type->dims[i].value;
     out_shape[3] = type->dims[type->rank - 1].value;
 }
 

@@ -46,9 +46,10 @@ typedef struct qgc_epilogue {
     int32_t zero_point, lo, hi;
 } qgc_epilogue;
 
-/* Where a kernel's pixels lie in a buffer, in bytes: the first one; the next image, row, pixel. */
+/* Where a kernel's pixels lie in a buffer, in bytes: the first one; the next image, row, pixel.
+ * Images of three dimensions are planes, one after the other in the rows; else |plane| is 0. */
 typedef struct qgc_pixels {
-    int64_t first, image, row, pixel;
+    int64_t first, image, row, pixel, plane;
 } qgc_pixels;
 
 /* One stride leads from any pixel to the next, in images of |rows| rows of |width|. */
@@ -543,21 +544,22 @@ typedef struct qgc_fused_kernel {
 } qgc_fused_kernel;
 
 /* Float convolution, linear, matmul: one fma chain per output, from the bias (or +0) over the taps
- * in bounds, in the order kernel row, kernel column, channel. A linear is a row of pixels. With
- * groups, all of it for each: out_c from |channels| of the input; weights and bias follow one
- * another.
+ * in bounds, in the order kernel plane, row, column, channel. Of two dimensions there is one plane;
+ * a linear is a row of pixels. With groups, all of it for each: out_c from |channels| of the input;
+ * weights and bias follow one another.
  *
  * What a group of elementwise functions makes of the sums may be part of it: the epilogue. Its
  * rank is 1, along channels; input |sum_input| is the sum, the others are inputs behind x and w. */
 typedef struct qgc_chain_kernel {
-    qgc_kernel base; /* units: rows of the result, of all images; by_block: of each block of
-                        channels, one block after the other */
-    int64_t images, out_h, out_w, out_c, groups;
+    qgc_kernel base; /* units: rows of the result, of all images and planes; by_block: of each block
+                        of channels, one block after the other */
+    int64_t images, out_d, out_h, out_w, out_c, groups;
     int64_t channels; /* of each tap; depthwise: 1, output channel c reads input channel c */
-    int64_t kernel_h, kernel_w;
+    int64_t kernel_d, kernel_h, kernel_w;
+    bool may_miss;                              /* some window has no tap in bounds */
     const int64_t *first_columns, *end_columns; /* taps in bounds of each column; NULL: all */
-    qgc_pixels in, out;          /* in: first taps of the outputs, perhaps out of bounds */
-    int64_t tap_row, tap_column; /* bytes, from tap to tap */
+    qgc_pixels in, out; /* in: first taps of the outputs, perhaps out of bounds */
+    int64_t tap_plane, tap_row, tap_column; /* bytes, from tap to tap */
     bool is_depthwise;
     bool pixels_first; /* all blocks of channels of a unit, then the next unit; else the reverse */
     bool by_block;     /* as of conv; not with |pixels_first| */
@@ -586,10 +588,23 @@ static inline void qgc_chain_inner(const qgc_chain_kernel *k, int64_t *first, in
     }
 }
 
-/* Its constants. FIRST, END: i64, the taps in bounds of each output row and column. */
+/* Rows of the result. */
+static inline int64_t qgc_chain_rows(const qgc_chain_kernel *k)
+{
+    return k->images * k->out_d * k->out_h;
+}
+/* Products of a sum whose taps are all in bounds. */
+static inline int64_t qgc_chain_depth(const qgc_chain_kernel *k)
+{
+    return k->kernel_d * k->kernel_h * k->kernel_w * k->channels;
+}
+
+/* Its constants. FIRST, END: i64, the taps in bounds of each output plane, row and column. */
 enum {
     QGC_CHAIN_WEIGHTS,
     QGC_CHAIN_BIAS, /* f32, padded to whole vectors */
+    QGC_CHAIN_PLANE_FIRST,
+    QGC_CHAIN_PLANE_END,
     QGC_CHAIN_ROW_FIRST,
     QGC_CHAIN_ROW_END,
     QGC_CHAIN_COLUMN_FIRST,

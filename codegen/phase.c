@@ -58,10 +58,10 @@ bool qgc_list_phases(const qgc_window_dim *dim, bool transposed, qgc_arena *aren
 {
     out->num = !transposed ? 1 : dim->stride < dim->out ? dim->stride : dim->out;
     out->list = QGC_NEW_ARRAY(arena, qgc_phase, (size_t)out->num);
+    bool all_have_taps = true;
     for (int64_t i = 0; i < out->num; i++) {
         out->list[i] = transposed ? transposed_phase(dim, i) : whole(dim);
-        if (has_empty_window(&out->list[i]))
-            return false;
+        all_have_taps = all_have_taps && !has_empty_window(&out->list[i]);
     }
-    return true;
+    return all_have_taps;
 }

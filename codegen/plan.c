@@ -222,7 +222,36 @@ qgc_pixels qgc_buffer_pixels(const qgc_buffer *b, const qgc_border *border)
     l.row = (b->w + b->border.left + b->border.right) * l.pixel;
     l.image = (b->h + b->border.top + b->border.bottom) * l.row;
     l.first = (b->border.top - border->top) * l.row + (b->border.left - border->left) * l.pixel;
+    if (b->value->type->rank == 5)
+        l.plane = b->value->type->dims[3].value * l.row;
     return l;
+}
+
+bool qgc_has_nhwc(const qgc_type *type)
+{
+    return type->rank >= 3 && type->rank <= 5;
+}
+
+qgc_value_strides qgc_buffer_strides(const qgc_buffer *b)
+{
+    const qgc_type *type = b->value->type;
+    qgc_value_strides s = {0};
+    int64_t stride = (int64_t)qgc_dtype_bytes(type->dtype);
+    if (b->form == QGC_BUFFER_NHWC) {
+        qgc_pixels at = qgc_buffer_pixels(b, &(qgc_border){0});
+        s.first = at.first;
+        s.bytes[0] = at.image;
+        s.bytes[1] = stride;
+        s.bytes[2] = type->rank == 5 ? at.plane : at.row;
+        s.bytes[3] = at.row;
+        s.bytes[type->rank - 1] = at.pixel;
+        return s;
+    }
+    for (uint32_t d = type->rank; d-- > 0;) {
+        s.bytes[d] = stride;
+        stride *= type->dims[d].value;
+    }
+    return s;
 }
 
 static void plan_ref(qgc_planner *p, const qgc_node *node, const char *why)

@@ -4,7 +4,8 @@
  *
  * A value may lie in several forms at once. PLAIN is the graph's own: row-major, the graph's types.
  * Kernels work on 8-bit unsigned values, a signed tensor with 128 added to values and zero points:
- * ROWS is that in the order of PLAIN (for u8 tensors PLAIN serves), NHWC has the channels last, and
+ * ROWS is that in the order of PLAIN (for u8 tensors PLAIN serves), NHWC (of rank 3 to 5; H is all
+ * of D * H) has the channels last, and
  * a border of its zero point around each image where a kernel pads. Values of other types have the
  * forms PLAIN and NHWC, the latter with a border where they have 16 bits. */
 #ifndef QGC_CODEGEN_PLAN_H
@@ -92,7 +93,7 @@ typedef struct qgc_plan {
     size_t arena_bytes;   /* peak: buffers share memory when their lives do not meet */
 } qgc_plan;
 
-/* [N, C, H, W] of a type of rank 3 (H is 1) or 4. */
+/* [N, C, H, W] of a type of rank 3 (H is 1), 4, or 5: planes are further rows. */
 void qgc_nchw_shape(const qgc_type *type, int64_t *out_shape);
 /* Units of a step that changes a form. In codegen/form.c. */
 int64_t qgc_form_units(const qgc_buffer *from, const qgc_buffer *to);

@@ -43,7 +43,7 @@ static int64_t step_cost(int64_t pixels, int64_t vectors, int64_t weights_bytes)
 static int64_t stream_cost(const qgc_chain_kernel *k)
 {
     enum { FEW = 64, COST = 30 };
-    return k->images * k->out_h * k->out_w <= FEW && !k->is_depthwise ? COST : 0;
+    return qgc_chain_rows(k) * k->out_w <= FEW && !k->is_depthwise ? COST : 0;
 }
 
 /* Sums + weights + a broadcast within the registers. What tiles of one vector read may go into
@@ -65,7 +65,7 @@ static void choose_tile(const qgc_planner *p, qgc_chain_kernel *k)
 {
     enum { MOST_PIXELS = 14 };
     int64_t best = INT64_MAX;
-    int64_t depth = k->kernel_h * k->kernel_w * k->channels;
+    int64_t depth = qgc_chain_depth(k);
     int64_t all = qgc_chain_padded(p, k->out_c) / p->target->lanes, stream = stream_cost(k);
     for (int64_t vectors = MOST_VECTORS; vectors > 0; vectors--)
         for (int64_t pixels = MOST_PIXELS; pixels > 0 && vectors <= all; pixels--) {
@@ -94,9 +94,9 @@ static void choose_chunk(qgc_chain *c)
 {
     enum { MOST_PIXELS = 64, MOST_COLUMNS = 7, L1 = 24 << 10, SHORTEST = 32 };
     qgc_chain_kernel *k = c->k;
-    int64_t pixels = k->images * k->out_h * k->out_w;
+    int64_t pixels = qgc_chain_rows(k) * k->out_w;
     int64_t bytes = (int64_t)k->tile_vectors * c->p->target->lanes * (int64_t)sizeof(float);
-    bool stays = k->kernel_h * k->kernel_w * k->channels * bytes <= 2 * (int64_t)L1;
+    bool stays = qgc_chain_depth(k) * bytes <= 2 * (int64_t)L1;
     if (!c->weights || k->is_depthwise || k->groups > 1 || k->pixels_first || stays ||
         pixels > MOST_PIXELS || pixels <= k->tile_pixels || k->kernel_w > MOST_COLUMNS)
         return;
@@ -113,7 +113,7 @@ qgc_chain_kernel *qgc_new_chain(qgc_planner *p)
     k->base.kind = QGC_KERNEL_CHAIN;
     k->base.num_constants = QGC_CHAIN_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CHAIN_NUM_CONSTANTS);
-    k->kernel_h = k->kernel_w = k->groups = 1;
+    k->kernel_d = k->kernel_h = k->kernel_w = k->out_d = k->groups = 1;
     return k;
 }
 
@@ -134,7 +134,7 @@ static void pack_bias(qgc_planner *p, const qgc_node *node, qgc_chain_kernel *k)
 /* To [group][block][tap][channel][output]. */
 static void pack_weights(qgc_planner *p, const float *from, qgc_chain_kernel *k)
 {
-    int64_t width = qgc_chain_padded(p, k->out_c), depth = k->kernel_h * k->kernel_w * k->channels;
+    int64_t width = qgc_chain_padded(p, k->out_c), depth = qgc_chain_depth(k);
     int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
     float *to = qgc_planner_constant(p, (size_t)(k->groups * depth * width), sizeof(float));
     k->base.constants[QGC_CHAIN_WEIGHTS] = to;
@@ -177,8 +177,7 @@ static void place_epilogue(qgc_chain *c)
 static bool goes_by_block(const qgc_chain *c)
 {
     const qgc_chain_kernel *k = c->k;
-    double depth = (double)(k->kernel_h * k->kernel_w * k->channels);
-    double weights = depth * (double)k->out_c * sizeof(float);
+    double weights = (double)qgc_chain_depth(k) * (double)k->out_c * sizeof(float);
     return c->weights && k->groups == 1 && !k->is_depthwise &&
            k->out_c > (int64_t)MOST_VECTORS * c->p->target->lanes &&
            weights > (double)c->inputs[0]->bytes + (double)c->out->bytes / 2;
@@ -206,8 +205,8 @@ static void flatten(qgc_chain *c)
     qgc_chain_kernel *k = c->k;
     int64_t first, end, pixels = k->images * k->out_h * k->out_w;
     qgc_chain_inner(k, &first, &end);
-    bool is_flat = k->kernel_h * k->kernel_w == 1 && !k->w_image && k->groups == 1 &&
-                   end - first == k->out_w &&
+    bool is_flat = k->out_d * k->kernel_d * k->kernel_h * k->kernel_w == 1 && !k->may_miss &&
+                   !k->w_image && k->groups == 1 && end - first == k->out_w &&
                    qgc_pixels_are_flat(&k->in, k->images, k->out_h, k->out_w) &&
                    qgc_pixels_are_flat(&k->out, k->images, k->out_h, k->out_w);
     for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++)
@@ -225,17 +224,27 @@ static void flatten(qgc_chain *c)
         k->operands[i].row = k->out_w * k->operands[i].pixel;
 }
 
+/* "3x" of images of three dimensions. */
+static const char *planes_of(qgc_text *text, const qgc_chain_kernel *k, int64_t planes)
+{
+    bool has_planes = k->out_d > 1 || k->kernel_d != 1;
+    return has_planes ? qgc_arena_printf(text->arena, "%lldx", (long long)planes) : "";
+}
+
 static const char *describe(const qgc_chain *c)
 {
     const qgc_chain_kernel *k = c->k;
     qgc_text text = {.arena = &c->p->plan->arena};
     const char *groups =
         k->groups > 1 ? qgc_arena_printf(text.arena, "groups = %lld, ", (long long)k->groups) : "";
-    qgc_text_printf(
-        &text, "pixels = %lldx%lldx%lld, %schannels = %lld, window = %lldx%lld%s%lld, tile = %ux%u",
-        (long long)k->images, (long long)k->out_h, (long long)k->out_w, groups, (long long)k->out_c,
-        (long long)k->kernel_h, (long long)k->kernel_w, k->is_depthwise ? " by " : "x",
-        (long long)k->channels, k->tile_pixels, k->tile_vectors);
+    qgc_text_printf(&text,
+                    "pixels = %lldx%s%lldx%lld, %schannels = %lld, window = %s%lldx%lld%s%lld, "
+                    "tile = %ux%u",
+                    (long long)k->images, planes_of(&text, k, k->out_d), (long long)k->out_h,
+                    (long long)k->out_w, groups, (long long)k->out_c,
+                    planes_of(&text, k, k->kernel_d), (long long)k->kernel_h,
+                    (long long)k->kernel_w, k->is_depthwise ? " by " : "x", (long long)k->channels,
+                    k->tile_pixels, k->tile_vectors);
     if (k->chunk)
         qgc_text_printf(&text, ", chunks of %lld", (long long)k->chunk);
     for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_steps; i++)
@@ -257,7 +266,7 @@ void qgc_add_chain(qgc_chain *c)
         pack_weights(p, c->weights, k);
     pack_bias(p, c->node, k);
     int64_t block = (int64_t)k->tile_vectors * p->target->lanes;
-    k->base.units = k->images * k->out_h * (k->by_block ? (k->out_c + block - 1) / block : 1);
+    k->base.units = qgc_chain_rows(k) * (k->by_block ? (k->out_c + block - 1) / block : 1);
     uint32_t num = k->w_is_input ? 2 : 1, others = c->group ? qgc_chain_num_operands(c) - 1 : 0;
     qgc_step *step = qgc_planner_add_kernel(p, c->node, &k->base, num + others, 1);
     memcpy(step->inputs, c->inputs, num * sizeof *c->inputs);
@@ -278,8 +287,8 @@ static void set_rows(qgc_chain *c, int64_t rows, int64_t depth)
     k->out_h = qgc_split_rows(c->p, k->images, rows);
     k->out_w = rows / k->out_h;
     k->channels = depth;
-    k->in = (qgc_pixels){0, rows * in, k->out_w * in, in};
-    k->out = (qgc_pixels){0, rows * out, k->out_w * out, out};
+    k->in = (qgc_pixels){.image = rows * in, .row = k->out_w * in, .pixel = in};
+    k->out = (qgc_pixels){.image = rows * out, .row = k->out_w * out, .pixel = out};
 }
 
 /* The operands' rows follow the result's. */
@@ -289,7 +298,7 @@ static void add_rows_step(qgc_chain *c)
     const qgc_chain_kernel *k = c->k;
     for (uint32_t i = 0; i < qgc_chain_num_operands(c); i++) {
         int64_t pixel = c->group->pixels[i].pixel, row = k->out_w * pixel;
-        pixels[i] = (qgc_pixels){0, k->out_h * row, row, pixel};
+        pixels[i] = (qgc_pixels){.image = k->out_h * row, .row = row, .pixel = pixel};
     }
     qgc_chain_group group = {0};
     qgc_chain placed = *c;
@@ -401,8 +410,10 @@ static const chain_row *find_row(qgc_opcode op)
         {QGC_OP_MATMUL, false, matmul_declines, plan_matmul},
         {QGC_OP_CONV1D, true, qgc_chain_window_declines, qgc_plan_chain_window},
         {QGC_OP_CONV2D, true, qgc_chain_window_declines, qgc_plan_chain_window},
+        {QGC_OP_CONV3D, true, qgc_chain_window_declines, qgc_plan_chain_window},
         {QGC_OP_CONV_TRANSPOSE1D, true, qgc_chain_window_declines, qgc_plan_chain_window},
-        {QGC_OP_CONV_TRANSPOSE2D, true, qgc_chain_window_declines, qgc_plan_chain_window}};
+        {QGC_OP_CONV_TRANSPOSE2D, true, qgc_chain_window_declines, qgc_plan_chain_window},
+        {QGC_OP_CONV_TRANSPOSE3D, true, qgc_chain_window_declines, qgc_plan_chain_window}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].op == op)
             return &rows[i];

@@ -10,9 +10,9 @@
 /* Whoever adds a field finds this, and adds it below. */
 _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 576, "is_same_conv does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 288, "and is_same_depthwise");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 720, "and is_same_chain");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 600, "is_same_conv does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 312, "and is_same_depthwise");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 880, "and is_same_chain");
 _Static_assert(sizeof(qgc_fused_operand) == 80, "and is_same_operand");
 _Static_assert(sizeof(qgc_fused_step) == 52, "and is_same_function");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_fused_kernel) == 4664, "and is_same_functions");
@@ -28,7 +28,8 @@ static bool is_same_epilogue(const qgc_epilogue *a, const qgc_epilogue *b)
 
 static bool is_same_pixels(const qgc_pixels *a, const qgc_pixels *b)
 {
-    return a->first == b->first && a->image == b->image && a->row == b->row && a->pixel == b->pixel;
+    return a->first == b->first && a->image == b->image && a->row == b->row &&
+           a->pixel == b->pixel && a->plane == b->plane;
 }
 
 static bool is_same_part(const qgc_conv_part *a, const qgc_conv_part *b)
@@ -108,19 +109,20 @@ static bool is_same_list(const int64_t *a, const int64_t *b, int64_t num)
 
 static bool is_same_chain(const qgc_chain_kernel *a, const qgc_chain_kernel *b)
 {
-    bool is_same = a->images == b->images && a->out_h == b->out_h && a->out_w == b->out_w &&
-                   a->out_c == b->out_c && a->groups == b->groups && a->channels == b->channels &&
-                   a->kernel_h == b->kernel_h && a->kernel_w == b->kernel_w &&
-                   is_same_list(a->first_columns, b->first_columns, a->out_w) &&
-                   is_same_list(a->end_columns, b->end_columns, a->out_w) &&
-                   is_same_pixels(&a->in, &b->in) && is_same_pixels(&a->out, &b->out) &&
-                   a->tap_row == b->tap_row && a->tap_column == b->tap_column &&
-                   a->is_depthwise == b->is_depthwise && a->pixels_first == b->pixels_first &&
-                   a->by_block == b->by_block && a->has_bias == b->has_bias &&
-                   a->w_is_input == b->w_is_input && a->w_row == b->w_row &&
-                   a->w_image == b->w_image && a->tile_vectors == b->tile_vectors &&
-                   a->tile_pixels == b->tile_pixels && !a->epilogue == !b->epilogue &&
-                   a->sum_input == b->sum_input;
+    bool is_same =
+        a->images == b->images && a->out_d == b->out_d && a->out_h == b->out_h &&
+        a->out_w == b->out_w && a->out_c == b->out_c && a->groups == b->groups &&
+        a->channels == b->channels && a->kernel_d == b->kernel_d && a->kernel_h == b->kernel_h &&
+        a->kernel_w == b->kernel_w && a->may_miss == b->may_miss && a->tap_plane == b->tap_plane &&
+        a->chunk == b->chunk && is_same_list(a->first_columns, b->first_columns, a->out_w) &&
+        is_same_list(a->end_columns, b->end_columns, a->out_w) && is_same_pixels(&a->in, &b->in) &&
+        is_same_pixels(&a->out, &b->out) && a->tap_row == b->tap_row &&
+        a->tap_column == b->tap_column && a->is_depthwise == b->is_depthwise &&
+        a->pixels_first == b->pixels_first && a->by_block == b->by_block &&
+        a->has_bias == b->has_bias && a->w_is_input == b->w_is_input && a->w_row == b->w_row &&
+        a->w_image == b->w_image && a->tile_vectors == b->tile_vectors &&
+        a->tile_pixels == b->tile_pixels && !a->epilogue == !b->epilogue &&
+        a->sum_input == b->sum_input;
     if (!is_same || !a->epilogue)
         return is_same;
     is_same = is_same_functions(a->epilogue, b->epilogue);

@@ -338,7 +338,7 @@ static int64_t element_bytes(const qgc_value *value)
 static bool prefers_nhwc(const fusion *f)
 {
     int64_t nhwc = 0, plain = 0;
-    if (f->type->rank != 3 && f->type->rank != 4)
+    if (!qgc_has_nhwc(f->type))
         return false;
     for (uint32_t i = 0; i < f->k->num_inputs; i++) {
         const input *in = &f->inputs[i];
@@ -354,22 +354,10 @@ static bool prefers_nhwc(const fusion *f)
 static void set_strides(const fusion *f, const qgc_buffer *b, qgc_fused_operand *o)
 {
     const qgc_type *type = b->value->type;
-    if (b->form == QGC_BUFFER_NHWC) {
-        qgc_border none = {0};
-        qgc_pixels at = qgc_buffer_pixels(b, &none);
-        o->first = at.first;
-        o->strides[0] = at.image;
-        o->strides[1] = element_bytes(b->value);
-        o->strides[2] = at.row;
-        o->strides[type->rank - 1] = at.pixel;
-        return;
-    }
-    int64_t stride = element_bytes(b->value);
-    for (uint32_t i = type->rank; i-- > 0;) {
-        uint32_t d = i + f->type->rank - type->rank;
-        o->strides[d] = type->dims[i].value == 1 ? 0 : stride;
-        stride *= type->dims[i].value;
-    }
+    qgc_value_strides of = qgc_buffer_strides(b);
+    o->first = of.first;
+    for (uint32_t i = 0; i < type->rank; i++)
+        o->strides[i + f->type->rank - type->rank] = type->dims[i].value == 1 ? 0 : of.bytes[i];
 }
 
 static void set_operand(const fusion *f, const qgc_buffer *b, int64_t axis, qgc_fused_operand *o)
@@ -513,8 +501,10 @@ static bool find_pixels(const fusion *f, const input *in, bool is_conv, qgc_pixe
         return true;
     set_operand(f, &plain, in->axis, &o);
     *out = (qgc_pixels){.image = o.strides[0], .pixel = o.strides[last]};
-    if (is_conv && last == 3)
-        out->row = o.strides[2];
+    if (is_conv && last > 2)
+        out->row = o.strides[last - 1];
+    if (is_conv && last > 3)
+        out->plane = o.strides[2];
     if (!is_conv)
         *out = (qgc_pixels){0};
     for (uint32_t i = 0; i < last && !is_conv; i++)

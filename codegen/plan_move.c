@@ -27,23 +27,11 @@ static int64_t element_bytes(const qgc_value *value)
 
 static strides strides_of(const qgc_buffer *b)
 {
-    const qgc_type *type = b->value->type;
-    strides s = {0};
-    int64_t stride = element_bytes(b->value);
-    if (b->form == QGC_BUFFER_NHWC) {
-        qgc_pixels at = qgc_buffer_pixels(b, &(qgc_border){0});
-        s.first = at.first;
-        s.bytes[0] = at.image;
-        s.bytes[1] = stride;
-        s.bytes[2] = at.row;
-        s.bytes[type->rank - 1] = at.pixel;
-        return s;
-    }
-    s.bytes[QGC_MOVE_FLAT] = stride;
-    for (uint32_t d = type->rank; d-- > 0;) {
-        s.bytes[d] = stride;
-        stride *= type->dims[d].value;
-    }
+    qgc_value_strides of = qgc_buffer_strides(b);
+    strides s = {.first = of.first};
+    memcpy(s.bytes, of.bytes, sizeof of.bytes);
+    if (b->form != QGC_BUFFER_NHWC)
+        s.bytes[QGC_MOVE_FLAT] = element_bytes(b->value);
     return s;
 }
 
@@ -273,8 +261,7 @@ static bool plan_name(qgc_planner *p, const qgc_move_part *part, bool is_only)
 
 static bool lies_nhwc(qgc_planner *p, const qgc_value *value)
 {
-    return (value->type->rank == 3 || value->type->rank == 4) &&
-           qgc_planner_find_nhwc(p, value, (qgc_border){0}, 0) != NULL;
+    return qgc_has_nhwc(value->type) && qgc_planner_find_nhwc(p, value, (qgc_border){0}, 0) != NULL;
 }
 
 static bool is_scalar(const qgc_value *value)
@@ -287,8 +274,7 @@ static bool is_scalar(const qgc_value *value)
 static bool chooses_nhwc(qgc_planner *p, const qgc_node *node, const qgc_move *move)
 {
     bool any = false;
-    uint32_t rank = node->results[0].type->rank;
-    if (!move->keeps_layout || (rank != 3 && rank != 4))
+    if (!move->keeps_layout || !qgc_has_nhwc(node->results[0].type))
         return false;
     for (size_t i = 0; i < move->parts.size; i++) {
         const qgc_value *in = move->parts.data[i]->in;

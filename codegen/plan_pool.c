@@ -119,7 +119,7 @@ static void use_nhwc_to_rows(pool *l)
     k->in_w = l->in->w;
     k->out_h = k->out_w = 1;
     k->in = qgc_buffer_pixels(l->in, &none);
-    k->out = (qgc_pixels){0, k->channels, k->channels, k->channels};
+    k->out = (qgc_pixels){.image = k->channels, .row = k->channels, .pixel = k->channels};
 }
 
 static void use_rows(pool *l, uint32_t first, uint32_t end)
@@ -135,8 +135,9 @@ static void use_rows(pool *l, uint32_t first, uint32_t end)
     k->channels = size[2];
     k->in_h = k->out_h = k->out_w = 1;
     k->in_w = size[1];
-    k->in = (qgc_pixels){0, size[1] * size[2], size[1] * size[2], size[2]};
-    k->out = (qgc_pixels){0, size[2], size[2], size[2]};
+    int64_t image = size[1] * size[2];
+    k->in = (qgc_pixels){.image = image, .row = image, .pixel = size[2]};
+    k->out = (qgc_pixels){.image = size[2], .row = size[2], .pixel = size[2]};
 }
 
 static const char *read_sum(pool *l)

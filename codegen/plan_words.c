@@ -496,8 +496,8 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
     int64_t in = c.channels * (int64_t)qgc_dtype_bytes(k->x), out = outputs * k->out_bytes;
     k->images = k->out_h = 1;
     k->out_w = num / outputs;
-    k->in = (qgc_pixels){0, k->out_w * in, k->out_w * in, in};
-    k->out = (qgc_pixels){0, k->out_w * out, k->out_w * out, out};
+    k->in = (qgc_pixels){.image = k->out_w * in, .row = k->out_w * in, .pixel = in};
+    k->out = (qgc_pixels){.image = k->out_w * out, .row = k->out_w * out, .pixel = out};
     prepare(&c);
     const qgc_value *result = qgc_product_result(&m);
     qgc_buffer *from = is_8bit ? qgc_planner_rows(p, m.x) : qgc_planner_plain(p, m.x);

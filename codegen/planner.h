@@ -22,12 +22,19 @@ qgc_step *qgc_planner_add_step(qgc_planner *p, qgc_step_kind kind, uint32_t num_
 void qgc_planner_settle(qgc_planner *p, const qgc_value *value);
 /* The value's PLAIN buffer; adds a step that makes it where it lies in another form only. */
 qgc_buffer *qgc_planner_plain(qgc_planner *p, const qgc_value *value);
-/* The value as NHWC with a border of at least this, likewise. Rank 3 or 4, 8-bit. */
+/* The value as NHWC with a border of at least this, likewise; see qgc_has_nhwc. */
 qgc_buffer *qgc_planner_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                              uint16_t border_value);
 /* The same where it lies so already, else NULL. */
 qgc_buffer *qgc_planner_find_nhwc(qgc_planner *p, const qgc_value *value, qgc_border border,
                                   uint16_t border_value);
+/* Values of this type can lie as NHWC. */
+bool qgc_has_nhwc(const qgc_type *type);
+/* Where the first element lies, and the bytes to the next one along each dimension of the value. */
+typedef struct qgc_value_strides {
+    int64_t first, bytes[QGC_MAX_RANK];
+} qgc_value_strides;
+qgc_value_strides qgc_buffer_strides(const qgc_buffer *buffer);
 /* The buffer's pixels, counted from |border| before the first one. */
 qgc_pixels qgc_buffer_pixels(const qgc_buffer *buffer, const qgc_border *border);
 /* The byte that fills the buffer's border; -1: it takes two, |border_value|. */

@@ -158,12 +158,11 @@ LLVMValueRef qgc_emit_limit(qgc_emitter *e, LLVMIntPredicate keep, LLVMValueRef 
 void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValueRef end,
                     int64_t step)
 {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder);
+    LLVMBasicBlockRef before = loop->before = LLVMGetInsertBlock(e->builder);
     loop->body = LLVMAppendBasicBlockInContext(e->context, e->function, "loop");
     loop->end = end;
     loop->step = qgc_emit_i64(e, step);
     loop->after = LLVMAppendBasicBlockInContext(e->context, e->function, "after");
-    QGC_ASSERT(!loop->may_be_empty || !loop->num_carried, "carried through an empty loop");
     if (loop->may_be_empty)
         LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntSLT, begin, end, ""),
                         loop->body, loop->after);
@@ -175,6 +174,7 @@ void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValu
     for (unsigned i = 0; i < loop->num_carried; i++) {
         loop->phis[i] = LLVMBuildPhi(e->builder, LLVMTypeOf(loop->carried[i]), "");
         LLVMAddIncoming(loop->phis[i], &loop->carried[i], &before, 1);
+        loop->initial[i] = loop->carried[i];
         loop->carried[i] = loop->phis[i];
     }
     loop->index = loop->phi_index;
@@ -191,6 +191,12 @@ void qgc_loop_end(qgc_emitter *e, qgc_loop *loop)
     for (unsigned i = 0; i < loop->num_carried; i++)
         LLVMAddIncoming(loop->phis[i], &loop->carried[i], &last, 1);
     LLVMPositionBuilderAtEnd(e->builder, after);
+    for (unsigned i = 0; loop->may_be_empty && i < loop->num_carried; i++) {
+        LLVMValueRef either = LLVMBuildPhi(e->builder, LLVMTypeOf(loop->carried[i]), "");
+        LLVMAddIncoming(either, &loop->initial[i], &loop->before, 1);
+        LLVMAddIncoming(either, &loop->carried[i], &last, 1);
+        loop->carried[i] = either;
+    }
 }
 
 /* A frame without a vector is less than one vector, or it is looked at. What lies in the red zone

@@ -62,16 +62,16 @@ void qgc_emit_pin(qgc_emitter *e, LLVMValueRef *values, unsigned num);
 LLVMValueRef qgc_emit_intrinsic(qgc_emitter *e, const char *name, LLVMTypeRef *overloads,
                                 unsigned num_overloads, LLVMValueRef *args, unsigned num_args);
 
-/* for (index = begin; index < end; index += step). It runs at least once unless |may_be_empty|,
- * which carries nothing. |carried| values live in registers across iterations. */
+/* for (index = begin; index < end; index += step). It runs at least once unless |may_be_empty|.
+ * |carried| values live in registers across iterations. */
 enum { QGC_MAX_CARRIED = 64 };
 typedef struct qgc_loop {
     bool may_be_empty;
-    LLVMBasicBlockRef body, after;
+    LLVMBasicBlockRef before, body, after;
     LLVMValueRef index, end, step;
     LLVMValueRef carried[QGC_MAX_CARRIED]; /* in: initial; in the body: current; after: final */
     unsigned num_carried;
-    LLVMValueRef phi_index, phis[QGC_MAX_CARRIED];
+    LLVMValueRef phi_index, phis[QGC_MAX_CARRIED], initial[QGC_MAX_CARRIED];
 } qgc_loop;
 void qgc_loop_begin(qgc_emitter *e, qgc_loop *loop, LLVMValueRef begin, LLVMValueRef end,
                     int64_t step);

@@ -1,5 +1,6 @@
 /* Float convolution, linear and matmul: for block of channels: for row: for tile of pixels: for
- * kernel row: for kernel column: for channel: acc[p][v] = fma(x[p], w[v], acc[p][v]).
+ * kernel plane: for kernel row: for kernel column: for channel: acc[p][v] = fma(x[p], w[v],
+ * acc[p][v]).
  *
  * Each sum is one chain in the defined order; tiles only put chains side by side. In a tile at the
  * left or right border, a kernel column goes to those of its pixels that have it in bounds. */
@@ -53,7 +54,7 @@ static uint32_t pixels_ahead(const chain *c, const tile *t)
 static uint32_t next_shift(const chain *c)
 {
     const qgc_chain_kernel *k = c->k;
-    int64_t tiles = k->images * k->out_h * ((k->out_w + k->tile_pixels - 1) / k->tile_pixels);
+    int64_t tiles = qgc_chain_rows(k) * ((k->out_w + k->tile_pixels - 1) / k->tile_pixels);
     return qgc_emit_share_shift(tiles);
 }
 
@@ -73,10 +74,10 @@ static void ask_for_next_block(chain *c, uint32_t pixels, LLVMValueRef x)
 {
     enum { FEW = 1024 };
     const qgc_chain_kernel *k = c->k;
-    int64_t block = k->kernel_h * k->kernel_w * k->channels * c->vectors * c->lanes * 4;
+    int64_t block = qgc_chain_depth(k) * c->vectors * c->lanes * 4;
     bool is_alone = k->out_c <= (int64_t)k->tile_vectors * c->lanes;
     if (!k->w_is_input && !k->is_depthwise && !k->pixels_first && !is_alone &&
-        k->images * k->out_h * k->out_w <= FEW)
+        qgc_chain_rows(k) * k->out_w <= FEW)
         qgc_emit_chain_next(c, pixels, x, block, block);
 }
 
@@ -170,7 +171,7 @@ static void emit_taps(chain *c, const tile *t, const columns *s, LLVMValueRef co
 {
     qgc_emitter *e = c->e;
     uint32_t num = t->pixels * c->vectors;
-    qgc_loop loop = {.num_carried = num};
+    qgc_loop loop = {.num_carried = num, .may_be_empty = c->k->may_miss};
     for (uint32_t i = 0; i < num; i++)
         loop.carried[i] = acc[i];
     qgc_loop_begin(e, &loop, range[0], range[1], 1);
@@ -244,15 +245,27 @@ static void emit_kernel_row(chain *c, const tile *t, const columns *all, LLVMVal
     }
 }
 
+static void emit_kernel_plane(chain *c, const tile *t, const columns *all, LLVMValueRef in,
+                              LLVMValueRef w, LLVMValueRef *acc)
+{
+    const qgc_chain_kernel *k = c->k;
+    if (c->row_taps[0])
+        emit_taps(c, t, all, c->row_taps, k->tap_row, k->kernel_w * k->channels * c->w_row, in, w,
+                  acc, emit_kernel_row);
+    else
+        emit_kernel_row(c, t, all, in, w, acc);
+}
+
 static void emit_window(chain *c, const tile *t, LLVMValueRef *acc)
 {
     const qgc_chain_kernel *k = c->k;
     columns all = {0, k->kernel_w, 0, t->pixels};
-    if (k->kernel_h == 1)
-        emit_kernel_row(c, t, &all, t->in, c->w, acc);
+    if (c->plane_taps[0])
+        emit_taps(c, t, &all, c->plane_taps, k->tap_plane,
+                  k->kernel_h * k->kernel_w * k->channels * c->w_row, t->in, c->w, acc,
+                  emit_kernel_plane);
     else
-        emit_taps(c, t, &all, c->row_taps, k->tap_row, k->kernel_w * k->channels * c->w_row, t->in,
-                  c->w, acc, emit_kernel_row);
+        emit_kernel_plane(c, t, &all, t->in, c->w, acc);
 }
 
 /* ---- tiles ---- */
@@ -419,8 +432,32 @@ static void emit_row(chain *c)
 static LLVMValueRef block_weights(const chain *base, LLVMValueRef channel)
 {
     const qgc_chain_kernel *k = base->k;
-    int64_t depth = k->w_is_input ? 1 : k->kernel_h * k->kernel_w * k->channels;
+    int64_t depth = k->w_is_input ? 1 : qgc_chain_depth(k);
     return qgc_emit_at(base->e, base->w, qgc_emit_mul_const(base->e, channel, 4 * depth));
+}
+
+typedef struct place {
+    LLVMValueRef image, plane, row; /* plane NULL: there is one */
+} place;
+
+static place place_of(const chain *c, LLVMValueRef unit)
+{
+    LLVMBuilderRef b = c->e->builder;
+    LLVMValueRef height = qgc_emit_i64(c->e, c->k->out_h), depth = qgc_emit_i64(c->e, c->k->out_d);
+    LLVMValueRef image = LLVMBuildUDiv(b, unit, height, "");
+    place at = {image, NULL, LLVMBuildURem(b, unit, height, "")};
+    if (c->k->out_d == 1 && c->k->kernel_d == 1 && !c->k->may_miss)
+        return at;
+    at.image = LLVMBuildUDiv(b, image, depth, "");
+    at.plane = LLVMBuildURem(b, image, depth, "");
+    return at;
+}
+
+static LLVMValueRef row_address(qgc_emitter *e, const qgc_pixels *pixels, LLVMValueRef base,
+                                const place *at)
+{
+    LLVMValueRef row = qgc_emit_row_address(e, pixels, base, at->image, at->row);
+    return at->plane ? qgc_emit_at(e, row, qgc_emit_mul_const(e, at->plane, pixels->plane)) : row;
 }
 
 void qgc_emit_chain_enter(chain *c, const chain *base, LLVMValueRef channel, LLVMValueRef unit)
@@ -428,23 +465,25 @@ void qgc_emit_chain_enter(chain *c, const chain *base, LLVMValueRef channel, LLV
     qgc_emitter *e = c->e;
     c->unit = unit;
     const qgc_chain_kernel *k = c->k;
-    LLVMValueRef height = qgc_emit_i64(e, k->out_h);
-    LLVMValueRef image = LLVMBuildUDiv(e->builder, unit, height, "");
-    LLVMValueRef row = LLVMBuildURem(e->builder, unit, height, "");
-    c->in = qgc_emit_row_address(e, &k->in, base->in, image, row);
+    place at = place_of(c, unit);
+    c->in = row_address(e, &k->in, base->in, &at);
     if (k->is_depthwise)
         c->in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, channel, 4));
-    c->out = qgc_emit_at(e, qgc_emit_row_address(e, &k->out, base->out, image, row),
+    c->out = qgc_emit_at(e, row_address(e, &k->out, base->out, &at),
                          qgc_emit_mul_const(e, channel, out_bytes(k)));
-    c->w = qgc_emit_at(e, block_weights(base, channel), qgc_emit_mul_const(e, image, k->w_image));
+    c->w =
+        qgc_emit_at(e, block_weights(base, channel), qgc_emit_mul_const(e, at.image, k->w_image));
     for (uint32_t i = 0; k->epilogue && i < k->epilogue->num_inputs; i++)
         if (i != k->sum_input)
-            c->operands[i] = qgc_emit_at(
-                e, qgc_emit_row_address(e, &k->operands[i], base->operands[i], image, row),
-                qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
-    if (k->kernel_h > 1)
-        for (int i = 0; i < 2; i++)
-            c->row_taps[i] = entry(c, c->rows[i], row);
+            c->operands[i] =
+                qgc_emit_at(e, row_address(e, &k->operands[i], base->operands[i], &at),
+                            qgc_emit_mul_const(e, channel, k->epilogue->inputs[i].strides[0]));
+    for (int i = 0; i < 2; i++) {
+        if (k->kernel_h != 1 || k->may_miss)
+            c->row_taps[i] = entry(c, c->rows[i], at.row);
+        if (k->kernel_d != 1 || k->may_miss)
+            c->plane_taps[i] = entry(c, c->planes[i], at.plane);
+    }
 }
 
 /* Of the units asked for, those of the block that begins with |channel|: its rows [*begin, *end).
@@ -453,7 +492,7 @@ static void block_rows(const chain *c, LLVMValueRef channel, LLVMValueRef *begin
 {
     qgc_emitter *e = c->e;
     const qgc_chain_kernel *k = c->k;
-    int64_t rows = k->images * k->out_h, channels = (int64_t)k->tile_vectors * c->lanes;
+    int64_t rows = qgc_chain_rows(k), channels = (int64_t)k->tile_vectors * c->lanes;
     LLVMValueRef block = LLVMBuildUDiv(e->builder, channel, qgc_emit_i64(e, channels), "");
     LLVMValueRef first = qgc_emit_mul_const(e, block, rows);
     *begin = LLVMBuildSub(e->builder, c->args->begin, first, "");
@@ -502,7 +541,7 @@ static void emit_groups(const chain *c)
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->groups), 1);
     int64_t list = (k->out_c + c->lanes - 1) / c->lanes * c->lanes * 4;
-    int64_t weights = k->kernel_h * k->kernel_w * k->channels * list;
+    int64_t weights = qgc_chain_depth(k) * list;
     LLVMValueRef channel = qgc_emit_mul_const(e, loop.index, k->out_c);
     g.in = qgc_emit_at(e, c->in, qgc_emit_mul_const(e, loop.index, k->channels * 4));
     g.out = qgc_emit_at(e, c->out, qgc_emit_mul_const(e, channel, out_bytes(k)));
@@ -533,6 +572,7 @@ static void read_arguments(chain *c)
             c->operands[i] = qgc_emit_argument(e, args->in, input++);
     c->bias = qgc_emit_argument(e, args->constants, QGC_CHAIN_BIAS);
     for (uint32_t i = 0; i < 2; i++) {
+        c->planes[i] = qgc_emit_argument(e, args->constants, QGC_CHAIN_PLANE_FIRST + i);
         c->rows[i] = qgc_emit_argument(e, args->constants, QGC_CHAIN_ROW_FIRST + i);
         c->columns[i] = qgc_emit_argument(e, args->constants, QGC_CHAIN_COLUMN_FIRST + i);
     }

@@ -12,18 +12,18 @@ typedef struct qgc_chain_emitter {
     const qgc_kernel_args *args;
     LLVMValueRef in, w, out; /* of the row; w: of the block */
     LLVMValueRef operands[QGC_FUSED_MAX_INPUTS];
-    LLVMValueRef bias;                /* of the block */
-    LLVMValueRef rows[2], columns[2]; /* lists of taps: first, end */
-    LLVMValueRef row_taps[2];         /* of the row */
-    uint32_t lanes, vectors;          /* of the block */
-    int64_t num;                      /* its channels */
-    int64_t w_row;                    /* bytes, from channel to channel of its weights */
-    LLVMValueRef begin, end;          /* rows of all images that the block's weights meet */
-    LLVMValueRef unit;                /* the row */
-    LLVMValueRef next;                /* what a tile prefetches; or NULL */
-    LLVMValueRef sums;                /* between chunks: f32 [unit][column][vector][lane] */
-    int64_t chunk_column;             /* the chunk at hand: its kernel column, and */
-    LLVMValueRef chunk_tap; /* where it is in the input, in bytes from a pixel's first tap */
+    LLVMValueRef bias;                           /* of the block */
+    LLVMValueRef planes[2], rows[2], columns[2]; /* lists of taps: first, end */
+    LLVMValueRef plane_taps[2], row_taps[2];     /* of the row */
+    uint32_t lanes, vectors;                     /* of the block */
+    int64_t num;                                 /* its channels */
+    int64_t w_row;                               /* bytes, from channel to channel of its weights */
+    LLVMValueRef begin, end; /* rows of all images that the block's weights meet */
+    LLVMValueRef unit;       /* the row */
+    LLVMValueRef next;       /* what a tile prefetches; or NULL */
+    LLVMValueRef sums;       /* between chunks: f32 [unit][column][vector][lane] */
+    int64_t chunk_column;    /* the chunk at hand: its kernel column, and */
+    LLVMValueRef chunk_tap;  /* where it is in the input, in bytes from a pixel's first tap */
 } qgc_chain_emitter;
 
 typedef struct qgc_chain_tile {

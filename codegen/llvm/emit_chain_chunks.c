@@ -1,5 +1,5 @@
-/* Float products of few pixels with many weights: for block of channels: for kernel row: for kernel
- * column: for chunk of channels: for row: for tile of pixels: the chunk's products.
+/* Float products of few pixels with many weights: for block of channels: for kernel plane and row:
+ * for kernel column: for chunk of channels: for row: for tile of pixels: the chunk's products.
  *
  * A chunk's weights come from the L2 cache once, all pixels but the first find them in the L1.
  * Between chunks the sums wait on the stack. The chains are those of emit_chain.c. */
@@ -9,7 +9,7 @@ typedef qgc_chain_emitter chain;
 
 LLVMValueRef qgc_emit_chain_sums(qgc_emitter *e, const qgc_chain_kernel *k)
 {
-    int64_t vectors = k->images * k->out_h * k->out_w * k->tile_vectors;
+    int64_t vectors = qgc_chain_rows(k) * k->out_w * k->tile_vectors;
     LLVMTypeRef type = LLVMArrayType2(e->vf32, (uint64_t)vectors);
     LLVMValueRef sums = LLVMBuildAlloca(e->builder, type, "sums");
     LLVMSetAlignment(sums, 4 * e->level->lanes);
@@ -53,20 +53,33 @@ static void emit_tile(chain *c, qgc_chain_tile *t, LLVMValueRef x)
         qgc_emit_store(e, acc[i], sum_at(c, x, i), 4 * c->lanes);
 }
 
-/* 1 where the unit has kernel row |row| in bounds, else 0. */
-static LLVMValueRef is_met(const chain *c, LLVMValueRef row)
+/* A row of the kernel, of all its planes. */
+typedef struct kernel_row {
+    LLVMValueRef index, plane, row;
+} kernel_row;
+
+/* Tap |at| is one of |taps|, which NULL are all. */
+static LLVMValueRef is_one_of(const chain *c, LLVMValueRef at, LLVMValueRef const *taps)
 {
     LLVMBuilderRef b = c->e->builder;
-    if (c->k->kernel_h == 1)
-        return qgc_emit_i64(c->e, 1);
-    LLVMValueRef from = LLVMBuildICmp(b, LLVMIntSGE, row, c->row_taps[0], "");
-    LLVMValueRef to = LLVMBuildICmp(b, LLVMIntSLT, row, c->row_taps[1], "");
-    return LLVMBuildZExt(b, LLVMBuildAnd(b, from, to, ""), c->e->i64, "");
+    if (!taps[0])
+        return LLVMConstInt(LLVMInt1TypeInContext(c->e->context), 1, false);
+    return LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSGE, at, taps[0], ""),
+                        LLVMBuildICmp(b, LLVMIntSLT, at, taps[1], ""), "");
 }
 
-/* The chunk of kernel row |row| at |c->w|, of all units that have it. */
+/* 1 where the unit has the kernel's row in bounds, else 0. */
+static LLVMValueRef is_met(const chain *c, const kernel_row *at)
+{
+    LLVMBuilderRef b = c->e->builder;
+    LLVMValueRef both = LLVMBuildAnd(b, is_one_of(c, at->plane, c->plane_taps),
+                                     is_one_of(c, at->row, c->row_taps), "");
+    return LLVMBuildZExt(b, both, c->e->i64, "");
+}
+
+/* The chunk of a kernel row at |c->w|, of all units that have it. */
 static void emit_chunk(const chain *block, const chain *base, LLVMValueRef channel,
-                       LLVMValueRef row)
+                       const kernel_row *row)
 {
     qgc_emitter *e = block->e;
     chain c = *block;
@@ -81,18 +94,19 @@ static void emit_chunk(const chain *block, const chain *base, LLVMValueRef chann
 }
 
 /* The chunks of one tap, |column| of |row|. */
-static void emit_tap(const chain *block, const chain *base, LLVMValueRef channel, LLVMValueRef row,
-                     int64_t column)
+static void emit_tap(const chain *block, const chain *base, LLVMValueRef channel,
+                     const kernel_row *row, int64_t column)
 {
     qgc_emitter *e = block->e;
     const qgc_chain_kernel *k = block->k;
     chain c = *block;
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, k->channels), k->chunk);
-    LLVMValueRef w = qgc_emit_mul_const(e, row, k->kernel_w * k->channels * c.w_row);
+    LLVMValueRef w = qgc_emit_mul_const(e, row->index, k->kernel_w * k->channels * c.w_row);
     w = qgc_emit_at_const(e, qgc_emit_at(e, block->w, w), column * k->channels * c.w_row);
     c.w = qgc_emit_at(e, w, qgc_emit_mul_const(e, loop.index, c.w_row));
-    LLVMValueRef tap = qgc_emit_mul_const(e, row, k->tap_row);
+    LLVMValueRef tap = LLVMBuildAdd(e->builder, qgc_emit_mul_const(e, row->plane, k->tap_plane),
+                                    qgc_emit_mul_const(e, row->row, k->tap_row), "");
     tap = LLVMBuildAdd(e->builder, tap, qgc_emit_i64(e, column * k->tap_column), "");
     c.chunk_tap = LLVMBuildAdd(e->builder, tap, qgc_emit_mul_const(e, loop.index, 4), "");
     c.chunk_column = column;
@@ -139,9 +153,13 @@ void qgc_emit_chain_chunks(chain *c, const chain *base, LLVMValueRef channel)
     qgc_emitter *e = c->e;
     qgc_loop rows = {0};
     emit_pixels(c, base, channel, emit_start);
-    qgc_loop_begin(e, &rows, qgc_emit_i64(e, 0), qgc_emit_i64(e, c->k->kernel_h), 1);
+    LLVMValueRef height = qgc_emit_i64(e, c->k->kernel_h);
+    qgc_loop_begin(e, &rows, qgc_emit_i64(e, 0), qgc_emit_i64(e, c->k->kernel_d * c->k->kernel_h),
+                   1);
+    kernel_row row = {rows.index, LLVMBuildUDiv(e->builder, rows.index, height, ""),
+                      LLVMBuildURem(e->builder, rows.index, height, "")};
     for (int64_t column = 0; column < c->k->kernel_w; column++)
-        emit_tap(c, base, channel, rows.index, column);
+        emit_tap(c, base, channel, &row, column);
     qgc_loop_end(e, &rows);
     emit_pixels(c, base, channel, emit_end);
 }

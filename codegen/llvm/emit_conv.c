@@ -450,7 +450,10 @@ static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
 /* The same places where elements are i16. */
 static qgc_pixels widened_pixels(qgc_pixels pixels)
 {
-    return (qgc_pixels){2 * pixels.first, 2 * pixels.image, 2 * pixels.row, 2 * pixels.pixel};
+    return (qgc_pixels){.first = 2 * pixels.first,
+                        .image = 2 * pixels.image,
+                        .row = 2 * pixels.row,
+                        .pixel = 2 * pixels.pixel};
 }
 
 /* The tiles [begin, end) of one block. */

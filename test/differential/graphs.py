@@ -256,18 +256,26 @@ def depthwise(g, dtype, border, zero):
         convolution(g, dtype, border, zero, 2, groups, 1, 1, kernel)
 
 
-def transposed(g, dtype, border, zero):
+def transposed_window(g, rank, border, n, groups, c, o):
+    """The result's shape, attributes, the input's shape, the kernel."""
     r = g.r
-    rank, groups, n, c, o = r.choice([1, 2, 2]), r.choice([1, 1, 2]), r.choice([1, 2]), r.choice([1, 2, 5, 8]), r.choice([1, 3, 17])
     kernel, stride = [r.choice([1, 2, 3, 4]) for _ in range(rank)], [r.choice([1, 2, 2, 3]) for _ in range(rank)]
-    dilation, size, more = [r.choice([1, 1, 2]) for _ in range(rank)], [r.randint(2, 6) for _ in range(rank)], [r.randint(0, 1) for _ in range(rank)]
+    dilation, size, more = [r.choice([1, 1, 2]) for _ in range(rank)], [r.randint(2, 6 if rank < 3 else 4) for _ in range(rank)], [r.randint(0, 1) for _ in range(rank)]
     extent = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
     pads = border_of(g, border, extent, [1] * rank)
     out = [max((s - 1) * t + e - pads[i] - pads[i + rank] + more[i], 0) for i, (s, t, e) in enumerate(zip(size, stride, extent))]
     if min(out) < 1:
-        return transposed(g, dtype, border, zero)
-    x, shape = g.param(dtype, [n, c * groups, *size]), [n, o * groups, *out]
-    attrs = f"stride = {stride}, dilation = {dilation}, padding = {pads}, output_padding = {more}, groups = {groups}, "
+        return transposed_window(g, rank, border, n, groups, c, o)
+    attrs = f"stride = {stride}, dilation = {dilation}, padding = {pads}, output_padding = {more}, "
+    return [n, o * groups, *out], attrs, [n, c * groups, *size], kernel
+
+
+def transposed(g, dtype, border, zero):
+    r = g.r
+    rank, groups, n, c, o = r.choice([1, 2, 2]), r.choice([1, 1, 2]), r.choice([1, 2]), r.choice([1, 2, 5, 8]), r.choice([1, 3, 17])
+    shape, attrs, x_shape, kernel = transposed_window(g, rank, border, n, groups, c, o)
+    x = g.param(dtype, x_shape)
+    attrs += f"groups = {groups}, "
     y, y_type = weighted(g, f"int_conv_transpose{rank}d", x, g.zero(dtype, zero), [c * groups, o, *kernel], shape, 1, attrs, c * product_of(kernel), o * groups)
     return follow(g, y, y_type, shape)
 
@@ -586,26 +594,17 @@ def float_end(g, y, shape, channels=None):
     g.result(y, "f32", shape)
 
 
-def meets_input(size, out, kernel, attrs):
-    """Whether each window has a tap in bounds."""
-    stride, pads, dilation = (eval(attrs.split(f"{key} = ")[1].split("]")[0] + "]") for key in ("stride", "padding", "dilation"))
-    return all(any(0 <= i * stride[d] - pads[d] + k * dilation[d] < size[d] for k in range(kernel[d])) for d in range(2) for i in range(out[d]))
-
-
 def float_window(g, dtype, border, zero, groups, c, o, kernel):
-    """The compiler leaves windows that meet no input to the interpreter."""
-    r = g.r
+    """Padding may leave a window without a tap in bounds."""
+    r, rank = g.r, len(kernel)
     n = r.choice([1, 2])
-    most = [k // 2 for k in kernel]
-    size, out, attrs = window(g, 2, kernel, border, most=most)
-    while not meets_input(size, out, kernel, attrs):
-        size, out, attrs = window(g, 2, kernel, border, most=most)
+    size, out, attrs = window(g, rank, kernel, border, most=[k // 2 + r.choice([0, 0, 1]) for k in kernel])
     x = float_input(g, dtype, [n, c * groups, *size], zero)
     operands = f"{x}, {g.floats([o * groups, c, *kernel], -3, 3)}"
     if r.random() < 0.6:
         operands += ", " + g.floats([o * groups], -3, 3)
     shape = [n, o * groups, *out]
-    float_end(g, g.add(f"conv2d {operands} {{{attrs}groups = {groups}}}", "f32", shape), shape, o * groups)
+    float_end(g, g.add(f"conv{rank}d {operands} {{{attrs}groups = {groups}}}", "f32", shape), shape, o * groups)
 
 
 def float_conv(g, dtype, border, zero):
@@ -623,6 +622,24 @@ def float_deep(g, dtype, border, zero):
 def float_depthwise(g, dtype, border, zero):
     r = g.r
     float_window(g, dtype, border, zero, r.choice([2, 3, 16, 17, 40]), 1, 1, r.choice([[3, 3], [5, 5], [1, 3]]))
+
+
+def float_volume(g, dtype, border, zero):
+    """Three dimensions."""
+    r = g.r
+    groups = r.choice([1, 1, 2, 17])
+    c, o = (1, 1) if groups > 2 else (r.choice([1, 2, 5]), r.choice([1, 3, 17, 33]))
+    float_window(g, dtype, border, zero, groups, c, o, r.choice([[3, 3, 3], [1, 1, 1], [2, 3, 1], [3, 1, 2], [1, 3, 3]]))
+
+
+def float_transposed(g, dtype, border, zero):
+    r = g.r
+    rank, groups, n, c, o = r.choice([1, 2, 3]), r.choice([1, 1, 2]), r.choice([1, 2]), r.choice([1, 2, 5]), r.choice([1, 3, 17])
+    shape, attrs, x_shape, kernel = transposed_window(g, rank, border, n, groups, c, o)
+    operands = f"{float_input(g, dtype, x_shape, zero)}, {g.floats([c * groups, o, *kernel], -3, 3)}"
+    if r.random() < 0.6:
+        operands += ", " + g.floats([o * groups], -3, 3)
+    float_end(g, g.add(f"conv_transpose{rank}d {operands} {{{attrs}groups = {groups}}}", "f32", shape), shape, o * groups)
 
 
 def float_matrix(g, dtype, border, zero):
@@ -700,6 +717,8 @@ OPS = {
     "float conv2d": (float_conv, ["f32", "u8"], PADS, ["-"]),
     "float deep": (float_deep, ["f32", "u8"], PADS, ["-"]),
     "float depthwise": (float_depthwise, ["f32", "u8"], PADS, ["-"]),
+    "float conv3d": (float_volume, ["f32", "u8"], PADS, ["-"]),
+    "float conv_transpose": (float_transposed, ["f32", "u8"], PADS, ["-"]),
     "float linear": (float_matrix, ["f32", "i8"], ["-"], ["-"]),
     "float elements": (elementwise, ["f32", "u8", "i16"], ["-"], ["-"]),
     "float rows": (rows, ["f32", "i8"], ["-"], ["-"]),

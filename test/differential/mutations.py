@@ -84,6 +84,8 @@ MUTATIONS = [
     ("unfused", "products of a float chain are rounded before they are added", "codegen/llvm/emit_chain.c",
      "return «qgc_emit_intrinsic(c->e, \"llvm.fma\", &c->e->vf32, 1, args, 3)»;",
      'LLVMBuildFAdd(c->e->builder, LLVMBuildFMul(c->e->builder, args[0], args[1], ""), args[2], "")'),
+    ("plane_step", "a kernel's plane is taken for its row", "codegen/llvm/emit_chain.c",
+     "emit_taps(c, t, &all, c->plane_taps, «k->tap_plane»,", "k->tap_row"),
     ("thread_seam", "a thread's part ends one unit early", "codegen/region.c",
      "end = «step->bounds[part + 1]»;", "step->bounds[part + 1] - (part + 1 < step->parts)"),
 ]

@@ -203,20 +203,11 @@ def maybe_bias(g, channels):
 
 def conv():
     g = Graph()
-    rank, n = choice([1, 2, 2, 2]), choice([1, 1, 2])
+    rank, n = choice([1, 2, 2, 3]), choice([1, 1, 2])
     c, o = choice([1, 2, 3, 4, 5, 8, 17]), choice([1, 3, 8, 16, 17, 40, 65])
     depthwise = random.random() < 0.3
-    kernel = [choice([1, 2, 3, 5]), choice([1, 3, 4])][2 - rank :]
+    kernel = [choice([1, 2, 3]), choice([1, 2, 3, 5]), choice([1, 3, 4])][3 - rank :]
     size, out, attrs = window(rank, kernel, (1, 2, 3))
-    # Each output meets some input.
-    pads = [int(v) for v in attrs.split("padding = [")[1].split("]")[0].split(",")]
-    strides = [int(v) for v in attrs.split("stride = [")[1].split("]")[0].split(",")]
-    dilations = [int(v) for v in attrs.split("dilation = [")[1].split("]")[0].split(",")]
-    for d in range(rank):
-        for i in range(out[d]):
-            taps = [i * strides[d] - pads[d] + k * dilations[d] for k in range(kernel[d])]
-            if not any(0 <= t < size[d] for t in taps):
-                return conv()
     if depthwise:
         c = o if o > 1 else 2
         o, w_shape, attrs = c, [c, 1, *kernel], attrs + f"groups = {c}"
@@ -273,14 +264,17 @@ def deep():
         y = g.add(f"linear {x}, {float_const(g, [o, 3 * c], 'halves')}{maybe_bias(g, o)}", "f32", [rows, o])
         finish(g, y, [rows, o], False)
         return g
-    n, size, stride, dilation = choice([1, 1, 2]), [randint(3, 7), randint(3, 7)], choice([1, 1, 2]), choice([1, 1, 1, 2])
+    if random.random() < 0.3:
+        c, kernel = choice([(64, [2, 3, 3]), (100, [3, 2, 1]), (80, [3, 3, 2])])
+    rank, n, stride, dilation = len(kernel), choice([1, 1, 2]), choice([1, 1, 2]), choice([1, 1, 1, 2])
+    size = [randint(3, 7) if rank == 2 else randint(2, 4) for _ in kernel]
     pads = [randint(0, k // 2) * dilation for k in kernel]
-    out = [(size[d] + 2 * pads[d] - (kernel[d] - 1) * dilation - 1) // stride + 1 for d in range(2)]
+    out = [(size[d] + 2 * pads[d] - (kernel[d] - 1) * dilation - 1) // stride + 1 for d in range(rank)]
     if min(out) < 1:
         return deep()
     x, w = float_const(g, [n, c, *size]), float_const(g, [o, c, *kernel], "halves")
-    attrs = f"stride = [{stride}, {stride}], padding = [{pads[0]}, {pads[1]}, {pads[0]}, {pads[1]}], dilation = [{dilation}, {dilation}]"
-    y = g.add(f"conv2d {x}, {w}{maybe_bias(g, o)} {{{attrs}}}", "f32", [n, o, *out])
+    attrs = f"stride = {[stride] * rank}, padding = {pads + pads}, dilation = {[dilation] * rank}"
+    y = g.add(f"conv{rank}d {x}, {w}{maybe_bias(g, o)} {{{attrs}}}", "f32", [n, o, *out])
     finish(g, y, [n, o, *out])
     return g
 
