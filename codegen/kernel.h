@@ -387,6 +387,49 @@ typedef struct qgc_move_kernel {
     bool flip;     /* of one byte: the top bit changes */
 } qgc_move_kernel;
 
+/* Resizing of f32 along one axis, linear or cubic: weighted sums of a few positions, which are
+ * known.
+ *
+ * y[outer][o][inner] = start[o] + sum over taps t of weight[o][t] * x[outer][position[o][t]][inner]
+ *
+ * in the order of the taps, each step rounded. Tables have all of it, in groups of |width| numbers:
+ * of one o, or, by_element, of neighbours of a row, which is [o][inner] then: o says where their
+ * elements are. What is copied starts from -0 and has the weight 1; an absent tap adds -0. */
+typedef struct qgc_resize_kernel {
+    qgc_kernel base; /* units: |per_unit| groups of one row; by_element: of a tile of rows */
+    int64_t outer, in, out, inner;
+    uint32_t taps, full; /* most that a sum has; those from |full| on may be absent */
+    bool by_element;
+    uint32_t width;
+    int64_t per_unit;
+    uint32_t vectors; /* of a tile: side by side in inner; by_element: rows */
+    /* By_element: elements come out of so many vectors that lie together, by a permutation; 0: each
+     * from where it is. */
+    uint32_t sources;
+} qgc_resize_kernel;
+
+/* Its constants: [group][tap][width], of start [group][width]. */
+enum {
+    QGC_RESIZE_START,     /* f32 */
+    QGC_RESIZE_WEIGHTS,   /* f32 */
+    QGC_RESIZE_MASKS,     /* i32, all bits of a tap's elements, or none; NULL: all are there */
+    QGC_RESIZE_POSITIONS, /* i64, bytes in the row; by_element i32, elements in the row or, with
+                             sources, from the base */
+    QGC_RESIZE_BASES,     /* i64, bytes in the row, of each group; NULL: no sources */
+    QGC_RESIZE_NUM_CONSTANTS
+};
+
+static inline int64_t qgc_resize_groups(const qgc_resize_kernel *k)
+{
+    return k->by_element ? (k->out * k->inner + k->width - 1) / k->width : k->out;
+}
+/* By_element: the first element of group |g|. The last group reaches back over the one before. */
+static inline int64_t qgc_resize_first(const qgc_resize_kernel *k, int64_t g)
+{
+    int64_t last = k->out * k->inner - k->width, first = g * k->width;
+    return first < last ? first : last > 0 ? last : 0;
+}
+
 /* Sums of integer products of any types, positions and zero points, which no faster kernel takes:
  *
  * acc[image][group][position][o] = bias[o] + sum over taps, channels of (x - zx) * (w - zw[o])

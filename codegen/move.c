@@ -461,15 +461,17 @@ static int64_t repetition(const int64_t *positions, int64_t in, int64_t out)
     return factor;
 }
 
-static void add_resized(mover *m, qgc_move_part *part, uint32_t d, const qgc_resize_taps *taps)
+/* Of the positions [first, first + size) of the result. */
+static void add_resized(mover *m, qgc_move_part *part, uint32_t d, const qgc_resize_taps *taps,
+                        int64_t first, int64_t size)
 {
-    int64_t in = size_of(m->x, d), out = size_of(m->y, d);
-    int64_t *positions = QGC_NEW_ARRAY(m->arena, int64_t, (size_t)out);
-    for (int64_t i = 0; i < out; i++)
-        positions[i] = taps[i].position[0];
-    int64_t factor = repetition(positions, in, out);
+    int64_t *positions = QGC_NEW_ARRAY(m->arena, int64_t, (size_t)size), in = size_of(m->x, d);
+    for (int64_t i = 0; i < size; i++)
+        positions[i] = taps[first + i].position[0];
+    part->out_first[d] = first;
+    int64_t factor = repetition(positions, in, size);
     if (!factor) {
-        add_axis(part, out, (int32_t)d, (int32_t)d)->positions = positions;
+        add_axis(part, size, (int32_t)d, (int32_t)d)->positions = positions;
         return;
     }
     add_axis(part, in, (int32_t)d, (int32_t)d)->out_step = factor;
@@ -478,21 +480,25 @@ static void add_resized(mover *m, qgc_move_part *part, uint32_t d, const qgc_res
 
 static const char *move_resize(mover *m)
 {
-    const char *why;
     const qgc_resize_taps *taps[QGC_MAX_RANK];
+    int64_t first[QGC_MAX_RANK], size[QGC_MAX_RANK];
+    bool is_whole = true;
     if (qgc_node_word(m->node, "mode") != 0)
         return "";
-    why = qgc_resize_of_node(m->node, m->arena, taps);
+    const char *why = qgc_resize_of_node(m->node, m->arena, taps);
     if (why)
         return why;
-    for (uint32_t d = 0; d < m->y->rank; d++)
-        for (int64_t i = 0; i < size_of(m->y, d); i++)
-            if (taps[d][i].is_outside)
-                return "it extrapolates";
-    qgc_move_part *part = only_part(m);
     m->move->keeps_layout = true;
+    for (uint32_t d = 0; d < m->y->rank; d++) {
+        if (!qgc_resize_inside(taps[d], size_of(m->y, d), &first[d], &size[d]))
+            return "what it extrapolates lies between what it does not";
+        is_whole = is_whole && size[d] == size_of(m->y, d);
+    }
+    if (!is_whole)
+        add_fill(m, NULL, qgc_resize_fill(m->node));
+    qgc_move_part *part = only_part(m);
     for (uint32_t d = 0; d < m->y->rank; d++)
-        add_resized(m, part, d, taps[d]);
+        add_resized(m, part, d, taps[d], first[d], size[d]);
     return NULL;
 }
 

@@ -13,6 +13,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 600, "is_same_conv does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 312, "and is_same_depthwise");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 880, "and is_same_chain");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_resize_kernel) == 120, "and is_same_resize");
 _Static_assert(sizeof(qgc_fused_operand) == 80, "and is_same_operand");
 _Static_assert(sizeof(qgc_fused_step) == 52, "and is_same_function");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_fused_kernel) == 4664, "and is_same_functions");
@@ -131,6 +132,14 @@ static bool is_same_chain(const qgc_chain_kernel *a, const qgc_chain_kernel *b)
     return is_same;
 }
 
+static bool is_same_resize(const qgc_resize_kernel *a, const qgc_resize_kernel *b)
+{
+    return a->outer == b->outer && a->in == b->in && a->out == b->out && a->inner == b->inner &&
+           a->taps == b->taps && a->full == b->full && a->by_element == b->by_element &&
+           a->width == b->width && a->per_unit == b->per_unit && a->vectors == b->vectors &&
+           a->sources == b->sources;
+}
+
 static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
 {
     if (a->kind != b->kind || a->units != b->units || a->num_constants != b->num_constants)
@@ -144,6 +153,8 @@ static bool is_same(const qgc_kernel *a, const qgc_kernel *b)
         return is_same_depthwise((const qgc_depthwise_kernel *)a, (const qgc_depthwise_kernel *)b);
     if (a->kind == QGC_KERNEL_CHAIN)
         return is_same_chain((const qgc_chain_kernel *)a, (const qgc_chain_kernel *)b);
+    if (a->kind == QGC_KERNEL_RESIZE)
+        return is_same_resize((const qgc_resize_kernel *)a, (const qgc_resize_kernel *)b);
     if (a->kind == QGC_KERNEL_WIDEN)
         return ((const qgc_widen_kernel *)a)->bytes == ((const qgc_widen_kernel *)b)->bytes;
     return false;

@@ -317,3 +317,24 @@ const char *qgc_resize_of_node(const qgc_node *node, qgc_arena *arena,
         out_taps[d] = j.taps[d];
     return NULL;
 }
+
+bool qgc_resize_inside(const qgc_resize_taps *taps, int64_t out, int64_t *first, int64_t *size)
+{
+    int64_t num = 0;
+    *first = *size = 0;
+    while (*first < out && taps[*first].is_outside)
+        ++*first;
+    while (*first + *size < out && !taps[*first + *size].is_outside)
+        ++*size;
+    for (int64_t o = 0; o < out; o++)
+        num += !taps[o].is_outside;
+    return num == *size;
+}
+
+uint64_t qgc_resize_fill(const qgc_node *node)
+{
+    uint64_t element = 0;
+    qgc_tensor one = {.dtype = node->results[0].type->dtype, .data = &element};
+    set_number(&one, 0, qgc_node_float(node, "extrapolation_value"));
+    return element;
+}

@@ -20,4 +20,11 @@ typedef struct qgc_resize_taps {
 const char *qgc_resize_of_node(const qgc_node *node, qgc_arena *arena,
                                const qgc_resize_taps **out_taps);
 
+/* Of an axis of |out| positions, those that are not extrapolated: [*first, *first + *size). False:
+ * they are no neighbours. */
+bool qgc_resize_inside(const qgc_resize_taps *taps, int64_t out, int64_t *first, int64_t *size);
+
+/* The lowest bytes: an element of the result that is extrapolated. */
+uint64_t qgc_resize_fill(const qgc_node *node);
+
 #endif

@@ -31,7 +31,7 @@ MODES = [(how, opt) for opt in ("on", "off") for how in HOW]
 
 def needs_fma(op):
     """Chains of fused multiply-adds stay with the interpreter where there are none, and in no object."""
-    return op in ("float conv2d", "float deep", "float depthwise", "float conv3d", "float conv_transpose", "float linear")
+    return op in ("float conv2d", "float deep", "float depthwise", "float conv3d", "float conv_transpose", "float resize", "float linear")
 
 
 def levels_of(driver):

@@ -642,6 +642,27 @@ def float_transposed(g, dtype, border, zero):
     float_end(g, g.add(f"conv_transpose{rank}d {operands} {{{attrs}groups = {groups}}}", "f32", shape), shape, o * groups)
 
 
+def float_resize(g, dtype, border, zero):
+    """Linear and cubic, of any axes; behind a convolution the channels lie last."""
+    r = g.r
+    rank = r.choice([1, 2, 3, 4, 4, 5])
+    shape = [r.choice([1, 2, 3, 9, 17]) for _ in range(rank)]
+    while product_of(shape) > 1000:
+        shape[shape.index(max(shape))] = r.choice([1, 2, 3])
+    axes = list(range(2, rank)) if rank > 2 and r.random() < 0.6 else r.sample(range(rank), r.randint(1, rank))
+    out = [(r.choice([1, s, 2 * s, 2 * s, 3 * s, s + 3, (s + 1) // 2]) if i in axes else s) for i, s in enumerate(shape)]
+    mode, how = r.choice(["linear", "linear", "cubic"]), r.choice(["half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric", "tf_crop_and_resize"])
+    attrs = f"sizes = {[out[a] for a in axes]}, axes = {axes}, mode = {mode}, coordinates = {how}"
+    if how == "tf_crop_and_resize":
+        attrs += f", roi = {[r.choice([0.0, 0.25, -0.5]) for _ in axes] + [r.choice([1.0, 0.5, 1.5]) for _ in axes]}, extrapolation_value = {r.choice([0.0, -2.5])}"
+    if mode == "cubic":
+        attrs += f", exclude_outside = {r.choice(['true', 'false'])}"
+    x = float_input(g, dtype, shape, zero)
+    if 3 <= rank <= 5 and r.random() < 0.4:
+        x = g.add(f"conv{rank - 2}d {x}, {g.floats([shape[1], shape[1], *[1] * (rank - 2)], -2, 2)}", "f32", shape)
+    float_end(g, g.add(f"resize {x} {{{attrs}}}", "f32", out), out)
+
+
 def float_matrix(g, dtype, border, zero):
     r = g.r
     rows, k, o = r.choice([1, 2, 5, 13]), r.choice([1, 3, 4, 17, 64, 130]), r.choice([1, 7, 16, 33, 70])
@@ -719,6 +740,7 @@ OPS = {
     "float depthwise": (float_depthwise, ["f32", "u8"], PADS, ["-"]),
     "float conv3d": (float_volume, ["f32", "u8"], PADS, ["-"]),
     "float conv_transpose": (float_transposed, ["f32", "u8"], PADS, ["-"]),
+    "float resize": (float_resize, ["f32", "u8"], ["-"], ["-"]),
     "float linear": (float_matrix, ["f32", "i8"], ["-"], ["-"]),
     "float elements": (elementwise, ["f32", "u8", "i16"], ["-"], ["-"]),
     "float rows": (rows, ["f32", "i8"], ["-"], ["-"]),

@@ -86,6 +86,10 @@ MUTATIONS = [
      'LLVMBuildFAdd(c->e->builder, LLVMBuildFMul(c->e->builder, args[0], args[1], ""), args[2], "")'),
     ("plane_step", "a kernel's plane is taken for its row", "codegen/llvm/emit_chain.c",
      "emit_taps(c, t, &all, c->plane_taps, «k->tap_plane»,", "k->tap_row"),
+    ("absent_tap", "a tap that is not there is a product with 0", "codegen/llvm/emit_resize.c",
+     "if («g->masks[t]»)", "NULL"),
+    ("copy_start", "what a resize copies is added to +0", "codegen/plan_resize.c",
+     "= «all->num == 1» ? -0.0F", "false"),
     ("thread_seam", "a thread's part ends one unit early", "codegen/region.c",
      "end = «step->bounds[part + 1]»;", "step->bounds[part + 1] - (part + 1 < step->parts)"),
 ]

@@ -107,6 +107,7 @@ ROWS = [
     ("space_to_depth", ALL, mover("space_to_depth %x {block = 2}", (1, 32, 2, 3))),
     ("resize, nearest", ALL, mover("resize %x {sizes = [1,8,8,12]}", (1, 8, 8, 12))),
     ("resize, linear", FLOAT, mover("resize %x {sizes = [1,8,8,12], mode = linear}", (1, 8, 8, 12))),
+    ("resize, cubic", FLOAT, mover("resize %x {sizes = [1,8,8,12], mode = cubic}", (1, 8, 8, 12))),
     ("gather, constant indices", ALL, indexed("gather %x, %i {axis = 1}", "  %i = const [2, 0] : i64[2]", (1, 2, 4, 6))),
     ("gather, computed indices", ALL, indexed("gather %x, %i {axis = 1}", "  %j = const [2, 0] : i64[2]\n  %i = neg %j : i64[2]", (1, 2, 4, 6))),
     ("max_pool", ALL, unary("max_pool", (1, 8, 2, 3), "{kernel = [2,2], stride = [2,2]}")),
