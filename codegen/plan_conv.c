@@ -382,18 +382,19 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
     int64_t rows = num_x / c.w.in_c, in_c = c.w.in_c, out_c = c.w.out_c;
     int64_t out_pixel = m.epilogue ? out_c : out_c * (int64_t)sizeof(int32_t);
     c.k = QGC_NEW(&p->plan->arena, qgc_conv_kernel);
-    *c.k = (qgc_conv_kernel){.images = 1,
-                             .out_h = 1,
-                             .out_w = rows,
-                             .out_c = out_c,
-                             .groups = 1,
-                             .in = {0, rows * in_c, rows * in_c, in_c},
-                             .out = {0, rows * out_pixel, rows * out_pixel, out_pixel},
-                             .addend = {0, rows * out_c, rows * out_c, out_c},
-                             .num_runs = 1,
-                             .num_parts = 1,
-                             .parts = {{.rows = 1, .end_run = 1}},
-                             .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
+    *c.k = (qgc_conv_kernel){
+        .images = 1,
+        .out_h = 1,
+        .out_w = rows,
+        .out_c = out_c,
+        .groups = 1,
+        .in = {.image = rows * in_c, .row = rows * in_c, .pixel = in_c},
+        .out = {.image = rows * out_pixel, .row = rows * out_pixel, .pixel = out_pixel},
+        .addend = {.image = rows * out_c, .row = rows * out_c, .pixel = out_c},
+        .num_runs = 1,
+        .num_parts = 1,
+        .parts = {{.rows = 1, .end_run = 1}},
+        .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
     qgc_buffer *in = qgc_planner_rows(p, m.x);
     qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
     const qgc_value *y = qgc_product_result(&m);
