@@ -416,6 +416,8 @@ enum {
     QGC_RESIZE_POSITIONS, /* i64, bytes in the row; by_element i32, elements in the row or, with
                              sources, from the base */
     QGC_RESIZE_BASES,     /* i64, bytes in the row, of each group; NULL: no sources */
+    QGC_RESIZE_ROWS, /* i64, where x's row of each outer one begins; NULL: they follow one another
+                      */
     QGC_RESIZE_NUM_CONSTANTS
 };
 

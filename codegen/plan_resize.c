@@ -24,7 +24,9 @@ typedef struct resize {
     axis axes[QGC_MAX_RANK];
     bool is_outside, is_nhwc;     /* is_outside: some element is extrapolated */
     uint32_t order[QGC_MAX_RANK]; /* dimensions as they lie, outermost first */
-    int64_t sizes[QGC_MAX_RANK];  /* of what there is so far */
+    const int64_t
+        *used[QGC_MAX_RANK];     /* of x's positions, those that the first step keeps; NULL: all */
+    int64_t sizes[QGC_MAX_RANK]; /* of what there is so far */
 } resize;
 
 static int64_t size_of(const qgc_type *type, uint32_t dim)
@@ -163,7 +165,7 @@ static bool find_base(const taps *list, const qgc_resize_kernel *k, int64_t g, u
 /* Permutations by variable are of vectors of eight lanes and more. */
 static void choose_sources(const qgc_planner *p, const taps *list, qgc_resize_kernel *k)
 {
-    enum { LEAST_LANES = 8, MOST = 2 };
+    enum { LEAST_LANES = 8, MOST = 4 };
     if (p->target->lanes < LEAST_LANES)
         return;
     for (uint32_t sources = 1; sources <= MOST && !k->sources; sources++) {
@@ -212,7 +214,7 @@ static void fill_tables(qgc_planner *p, const taps *list, qgc_resize_kernel *k)
     }
 }
 
-/* ---- a step ---- */
+/* ---- loops ---- */
 
 /* The tile that goes through |inner| elements in the fewest vectors, itself within them: the last
  * one reaches back. */
@@ -266,8 +268,75 @@ static const char *describe(const resize *r, uint32_t d, const qgc_resize_kernel
                             (long long)k->out, (long long)k->inner, k->taps, sources);
 }
 
+/* ---- positions that no sum takes ---- */
+
+/* Where there are enough others, keeps the positions of x along |d| that some sum takes, and has
+ * the taps count them. */
+static void leave_out(resize *r, uint32_t d)
+{
+    enum { WORTH = 16 }; /* one in so many */
+    qgc_arena *arena = &r->p->plan->arena;
+    int64_t in = size_of(r->x, d), first = r->axes[d].first, end = first + r->axes[d].size, num = 0;
+    int64_t *used = QGC_NEW_ARRAY(arena, int64_t, (size_t)in);
+    int64_t *place = QGC_NEW_ARRAY(arena, int64_t, (size_t)in);
+    taps *list = QGC_NEW_ARRAY(arena, taps, (size_t)end);
+    for (int64_t o = first; o < end; o++) {
+        list[o] = present(&r->taps[d][o]);
+        for (uint32_t t = 0; t < list[o].num; t++)
+            place[list[o].position[t]] = 1;
+    }
+    for (int64_t i = 0; i < in; i++)
+        if (place[i]) {
+            place[i] = num;
+            used[num++] = i;
+        }
+    if (num == in || num > in - in / WORTH)
+        return;
+    for (int64_t o = first; o < end; o++) {
+        list[o] = r->taps[d][o];
+        for (uint32_t t = 0; t < list[o].num; t++)
+            list[o].position[t] = place[list[o].position[t]];
+    }
+    r->taps[d] = list;
+    r->used[d] = used;
+    r->sizes[d] = num;
+}
+
+/* Of the loops around |d|, which is the first to be done. */
+static void leave_out_around(resize *r, uint32_t d)
+{
+    for (uint32_t i = 0; r->order[i] != d; i++)
+        if (r->axes[r->order[i]].changes)
+            leave_out(r, r->order[i]);
+}
+
+/* Where in x the rows begin that are left, |row| elements each; NULL: all are. */
+static const int64_t *list_rows(const resize *r, uint32_t d, int64_t outer, int64_t row)
+{
+    bool any = false;
+    uint32_t before = 0;
+    for (; r->order[before] != d; before++)
+        any = any || r->used[r->order[before]];
+    if (!any)
+        return NULL;
+    int64_t *rows = qgc_planner_constant(r->p, (size_t)outer, sizeof *rows);
+    for (int64_t o = 0; o < outer; o++) {
+        int64_t rest = o, stride = row * (int64_t)sizeof(float);
+        for (uint32_t i = before; i-- > 0;) {
+            uint32_t e = r->order[i];
+            int64_t at = rest % r->sizes[e];
+            rest /= r->sizes[e];
+            rows[o] += (r->used[e] ? r->used[e][at] : at) * stride;
+            stride *= size_of(r->x, e);
+        }
+    }
+    return rows;
+}
+
+/* ---- a step ---- */
+
 /* Along dimension |d|, from |in| to |out|. */
-static void add_step(resize *r, uint32_t d, qgc_buffer *in, qgc_buffer *out)
+static void add_step(resize *r, uint32_t d, bool is_first, qgc_buffer *in, qgc_buffer *out)
 {
     qgc_planner *p = r->p;
     qgc_arena *arena = &p->plan->arena;
@@ -288,6 +357,8 @@ static void add_step(resize *r, uint32_t d, qgc_buffer *in, qgc_buffer *out)
     k->out = r->sizes[d] = r->axes[d].size;
     choose_loops(p, list, k);
     fill_tables(p, list, k);
+    if (is_first)
+        k->base.constants[QGC_RESIZE_ROWS] = list_rows(r, d, k->outer, k->in * k->inner);
     qgc_step *step = qgc_planner_add_kernel(p, r->node, &k->base, 1, 1);
     step->inputs[0] = in;
     step->outputs[0] = out;
@@ -367,11 +438,14 @@ static void add_steps(resize *r, qgc_buffer *in)
         copy(r, in);
         return;
     }
-    for (uint32_t d = r->x->rank; d-- > 0;) {
+    for (uint32_t d = r->x->rank, num = left; d-- > 0;) {
         if (!r->axes[d].changes)
             continue;
+        bool is_first = left == num;
+        if (is_first)
+            leave_out_around(r, d);
         qgc_buffer *out = --left || r->is_outside ? new_scratch(r, d) : output_of(r);
-        add_step(r, d, in, out);
+        add_step(r, d, is_first, in, out);
         in = out;
     }
     if (r->is_outside)

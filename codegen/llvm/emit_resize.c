@@ -89,6 +89,16 @@ static void store(const resize *r, LLVMValueRef sum, int64_t num, LLVMValueRef a
     qgc_emit_store_part(e, sum, r->lanes, num, at);
 }
 
+/* Row |row| of the input. */
+static LLVMValueRef row_of(const resize *r, LLVMValueRef row)
+{
+    qgc_emitter *e = r->e;
+    if (!r->k->base.constants[QGC_RESIZE_ROWS])
+        return offset(e, r->in, row, r->k->in * r->k->inner * FLOAT);
+    LLVMValueRef at = offset(e, r->tables[QGC_RESIZE_ROWS], row, sizeof(int64_t));
+    return qgc_emit_at(e, r->in, qgc_emit_load(e, e->i64, at, 8));
+}
+
 /* ---- inner elements side by side ---- */
 
 /* A whole vector, or |num| elements and nothing behind them. */
@@ -143,14 +153,16 @@ static LLVMValueRef permute(const resize *r, LLVMValueRef x, LLVMValueRef index)
 static LLVMValueRef pick(const resize *r, LLVMValueRef at, LLVMValueRef index)
 {
     qgc_emitter *e = r->e;
-    LLVMValueRef x = permute(r, qgc_emit_load(e, e->vf32, at, 4), index);
-    if (r->k->sources == 1)
-        return x;
-    at = qgc_emit_at_const(e, at, (int64_t)r->lanes * FLOAT);
-    LLVMValueRef second = permute(r, qgc_emit_load(e, e->vf32, at, 4), index);
-    LLVMValueRef lanes = qgc_emit_splat(e, qgc_emit_i32(e, (int32_t)r->lanes), r->lanes);
-    LLVMValueRef is_second = LLVMBuildICmp(e->builder, LLVMIntSGE, index, lanes, "");
-    return LLVMBuildSelect(e->builder, is_second, second, x, "");
+    LLVMValueRef all = permute(r, qgc_emit_load(e, e->vf32, at, 4), index);
+    for (uint32_t i = 1; i < r->k->sources; i++) {
+        uint32_t first = i * r->lanes;
+        LLVMValueRef from = qgc_emit_at_const(e, at, (int64_t)first * FLOAT);
+        LLVMValueRef x = permute(r, qgc_emit_load(e, e->vf32, from, 4), index);
+        LLVMValueRef bound = qgc_emit_splat(e, qgc_emit_i32(e, (int32_t)first), r->lanes);
+        LLVMValueRef is_here = LLVMBuildICmp(e->builder, LLVMIntSGE, index, bound, "");
+        all = LLVMBuildSelect(e->builder, is_here, x, all, "");
+    }
+    return all;
 }
 
 static LLVMValueRef gather(const resize *r, LLVMValueRef row, LLVMValueRef index)
@@ -164,15 +176,17 @@ static LLVMValueRef gather(const resize *r, LLVMValueRef row, LLVMValueRef index
     return qgc_emit_intrinsic(e, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
-static void emit_elements(const resize *r, LLVMValueRef in, LLVMValueRef out, LLVMValueRef index)
+static void emit_elements(const resize *r, LLVMValueRef row_index, LLVMValueRef out,
+                          LLVMValueRef index)
 {
     qgc_emitter *e = r->e;
     const qgc_resize_kernel *k = r->k;
     group g = read_group(r, index);
-    int64_t row = k->out * k->inner, in_row = k->in * k->inner;
+    int64_t row = k->out * k->inner;
     out = offset(e, out, tile_start(e, index, r->lanes, row), FLOAT);
     for (uint32_t v = 0; v < k->vectors; v++) {
-        LLVMValueRef sum = g.start, from = qgc_emit_at_const(e, in, v * in_row * FLOAT);
+        LLVMValueRef at = LLVMBuildAdd(e->builder, row_index, qgc_emit_i64(e, v), "");
+        LLVMValueRef sum = g.start, from = row_of(r, at);
         for (uint32_t t = 0; t < k->taps; t++) {
             LLVMValueRef x = k->sources ? pick(r, qgc_emit_at(e, from, g.base), g.positions[t])
                                         : gather(r, from, g.positions[t]);
@@ -194,14 +208,14 @@ static void emit_unit(const resize *r, LLVMValueRef unit)
     LLVMValueRef part = LLVMBuildURem(e->builder, unit, qgc_emit_i64(e, parts), "");
     if (k->by_element)
         row = tile_start(e, row, k->vectors, k->outer);
-    LLVMValueRef in = offset(e, r->in, row, k->in * k->inner * FLOAT);
+    LLVMValueRef in = k->by_element ? NULL : row_of(r, row);
     LLVMValueRef out = offset(e, r->out, row, k->out * k->inner * FLOAT);
     LLVMValueRef begin = qgc_emit_mul_const(e, part, k->per_unit);
     LLVMValueRef end = LLVMBuildAdd(e->builder, begin, qgc_emit_i64(e, k->per_unit), "");
     qgc_loop loop = {0};
     qgc_loop_begin(e, &loop, begin, qgc_emit_limit(e, LLVMIntSLT, end, groups), 1);
     if (k->by_element)
-        emit_elements(r, in, out, loop.index);
+        emit_elements(r, row, out, loop.index);
     else
         emit_position(r, in, out, loop.index);
     qgc_loop_end(e, &loop);
