@@ -5,9 +5,10 @@
  * in f64, rounded once for each op that folds. batch_norm has f = scale / sqrt(var + epsilon), g =
  * b - mean * f. New constants are made, so weights that other ops use stay as they are. What
  * PyTorch's fold leaves out is checked: other users of x, epsilon as given, ranks where the channel
- * is not where the norm looks. */
+ * is not where the norm looks. Weights that go through a step of training: fuse_fake.c. */
+#include "passes/fuse_affine.h"
+
 #include "passes/constants.h"
-#include "passes/fuse.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,15 +31,6 @@ const qgc_weighted_op *qgc_find_weighted_op(qgc_opcode op)
 /* Operand slots of the ops with weights. */
 enum { X, W, B };
 
-typedef struct affine {
-    const qgc_pass_env *env;
-    qgc_node *node; /* to be folded away */
-    qgc_node *head; /* the op with weights */
-    const qgc_weighted_op *op;
-    int64_t channels;
-    double *f, *g;
-} affine;
-
 static const qgc_tensor *constant_f32(const qgc_value *value)
 {
     const qgc_tensor *data = value && value->def ? value->def->constant : NULL;
@@ -51,7 +43,7 @@ static double element(const qgc_tensor *t, int64_t index)
 }
 
 /* What goes with the remark that |value| is no f32 constant. */
-static void say_constant(const affine *a, const qgc_value *value)
+static void say_constant(const qgc_affine *a, const qgc_value *value)
 {
     qgc_diag *diag = &a->env->context->diag;
     qgc_diag_add(diag, "condition", "f32_constant");
@@ -65,7 +57,7 @@ static void say_constant(const affine *a, const qgc_value *value)
 
 /* ---- what the op does per channel; false: said why ---- */
 
-static bool read_batch_norm(affine *a)
+static bool read_batch_norm(qgc_affine *a)
 {
     enum { SCALE = 1, SHIFT, MEAN, VAR };
     const qgc_tensor *t[5] = {0};
@@ -94,7 +86,7 @@ static bool read_batch_norm(affine *a)
 }
 
 /* One number, or one per channel: every other dimension is 1, and the result has the shape of x. */
-static bool is_per_channel(const affine *a, const qgc_tensor *t)
+static bool is_per_channel(const qgc_affine *a, const qgc_tensor *t)
 {
     uint32_t rank = a->head->results[0].type->rank;
     uint32_t channel = a->op->channels_last ? rank - 1 : 1;
@@ -108,7 +100,7 @@ static bool is_per_channel(const affine *a, const qgc_tensor *t)
     return true;
 }
 
-static void read_binary(affine *a, const qgc_tensor *t, bool constant_first)
+static void read_binary(qgc_affine *a, const qgc_tensor *t, bool constant_first)
 {
     for (int64_t c = 0; c < a->channels; c++) {
         double k = element(t, t->bytes == sizeof(float) ? 0 : c);
@@ -120,7 +112,7 @@ static void read_binary(affine *a, const qgc_tensor *t, bool constant_first)
 }
 
 /* The other operand of mul, div, add or sub; NULL where it is no per-channel constant. */
-static bool read_arithmetic(affine *a)
+static bool read_arithmetic(qgc_affine *a)
 {
     bool constant_first = a->node->operands[1].value == &a->head->results[0];
     const qgc_tensor *t = constant_f32(a->node->operands[constant_first ? 0 : 1].value);
@@ -139,8 +131,8 @@ static bool read_arithmetic(affine *a)
 
 /* ---- the new constants ---- */
 
-/* Unnamed yet. */
-static qgc_value *make_constant(affine *a, const qgc_type *type, float **out_data)
+/* Of zeros, unnamed yet. */
+static qgc_value *make_constant(const qgc_affine *a, const qgc_type *type, void **out_data)
 {
     qgc_func *func = a->head->func;
     qgc_arena *arena = &func->module->arena;
@@ -152,7 +144,7 @@ static qgc_value *make_constant(affine *a, const qgc_type *type, float **out_dat
     for (uint32_t i = 0; i < type->rank; i++)
         tensor->shape[i] = type->dims[i].value;
     tensor->bytes = (size_t)num * sizeof(float);
-    tensor->data = *out_data = QGC_NEW_ARRAY(arena, float, (size_t)num);
+    tensor->data = *out_data = QGC_NEW_ARRAY(arena, float, (size_t)num); /* or i32 */
     qgc_node *node = qgc_node_create(func, QGC_OP_CONST, 0, NULL, 1, a->head, a->node->loc);
     node->attrs[0] = (qgc_attr){.kind = QGC_ATTR_TENSOR, .tensor = tensor};
     node->constant = tensor;
@@ -161,57 +153,103 @@ static qgc_value *make_constant(affine *a, const qgc_type *type, float **out_dat
     return &node->results[0];
 }
 
-/* %w becomes %w.folded, and stays that when it is folded again. */
-static void name_folded(affine *a, qgc_value *value, qgc_str base)
+static qgc_value *make_list(const qgc_affine *a, qgc_dtype dtype, int64_t num, void **out_data)
 {
-    static const char SUFFIX[] = ".folded";
-    size_t size = sizeof SUFFIX - 1;
-    bool again = base.size > size && memcmp(base.data + base.size - size, SUFFIX, size) == 0;
-    const char *name =
-        qgc_arena_printf(a->env->scratch, "%.*s%s", QGC_STR_ARG(base), again ? "" : SUFFIX);
+    qgc_dim dim = qgc_dim_number(num);
+    return make_constant(a, qgc_type_get(&a->env->context->types, dtype, 1, &dim), out_data);
+}
+
+static void name_unique(const qgc_affine *a, qgc_value *value, const char *name)
+{
     qgc_func *func = a->head->func;
     qgc_value_set_name(func, value, qgc_func_unique_name(func, qgc_str_from(name)));
 }
 
-/* The output channel that element |index| of the weights belongs to. */
-static int64_t weight_channel(const affine *a, const qgc_tensor *w, int64_t index)
+/* %w becomes %w.folded, and stays that when it is folded again. */
+static void name_folded(const qgc_affine *a, qgc_value *value, qgc_str base)
 {
-    int64_t inner = 1;
-    for (uint32_t i = 2; i < w->rank; i++)
-        inner *= w->shape[i];
-    if (!a->op->transposed)
-        return index / (inner * w->shape[1]);
-    int64_t groups = qgc_node_int(a->head, "groups");
-    int64_t in = index / (inner * w->shape[1]), group = in / (w->shape[0] / groups);
-    return group * w->shape[1] + index / inner % w->shape[1];
+    static const char SUFFIX[] = ".folded";
+    size_t size = sizeof SUFFIX - 1;
+    bool again = base.size > size && memcmp(base.data + base.size - size, SUFFIX, size) == 0;
+    name_unique(
+        a, value,
+        qgc_arena_printf(a->env->scratch, "%.*s%s", QGC_STR_ARG(base), again ? "" : SUFFIX));
 }
 
-static qgc_value *fold_weights(affine *a, const qgc_tensor *w)
+int64_t qgc_weight_channel(const qgc_affine *a, int64_t index)
 {
-    float *data;
-    const qgc_value *old = a->head->operands[W].value;
-    qgc_value *folded = make_constant(a, old->type, &data);
-    int64_t num = (int64_t)(w->bytes / sizeof(float));
+    int64_t inner = 1;
+    for (uint32_t i = 2; i < a->w->rank; i++)
+        inner *= a->w->shape[i];
+    if (!a->op->transposed)
+        return index / (inner * a->w->shape[1]);
+    int64_t groups = qgc_node_int(a->head, "groups");
+    int64_t in = index / (inner * a->w->shape[1]), group = in / (a->w->shape[0] / groups);
+    return group * a->w->shape[1] + index / inner % a->w->shape[1];
+}
+
+static qgc_value *fold_weights(const qgc_affine *a)
+{
+    void *data;
+    qgc_value *folded = make_constant(a, a->head->operands[W].value->type, &data);
+    int64_t num = (int64_t)(a->w->bytes / sizeof(float));
     for (int64_t i = 0; i < num; i++)
-        data[i] = (float)(element(w, i) * a->f[weight_channel(a, w, i)]);
+        ((float *)data)[i] = (float)(element(a->w, i) * a->f[qgc_weight_channel(a, i)]);
     return folded;
 }
 
-static qgc_value *fold_bias(affine *a, const qgc_tensor *bias)
+/* The constant of a step of training, the lists of its parameters, and the step. */
+static qgc_value *fold_step(const qgc_affine *a, const qgc_faked *faked)
 {
-    float *data;
-    qgc_dim dim = qgc_dim_number(a->channels);
-    const qgc_type *type = qgc_type_get(&a->env->context->types, QGC_DTYPE_F32, 1, &dim);
-    qgc_value *folded = make_constant(a, type, &data);
+    void *data, *list;
+    qgc_value *w = make_constant(a, a->step->operands[0].value->type, &data);
+    qgc_value *scales = NULL, *zero_points = NULL;
+    if (a->w->bytes)
+        memcpy(data, faked->data, a->w->bytes);
+    bool is_shifted = false;
+    for (int64_t i = 0; faked->axis >= 0 && i < faked->num; i++)
+        is_shifted |= faked->params[i].zero_point != 0;
+    if (faked->axis >= 0) {
+        scales = make_list(a, QGC_DTYPE_F32, faked->num, &list);
+        for (int64_t i = 0; i < faked->num; i++)
+            ((float *)list)[i] = faked->params[i].scale;
+    }
+    if (is_shifted) {
+        zero_points = make_list(a, QGC_DTYPE_I32, faked->num, &list);
+        for (int64_t i = 0; i < faked->num; i++)
+            ((int32_t *)list)[i] = faked->params[i].zero_point;
+    }
+    return qgc_make_fake_step(a, faked, w, scales, zero_points);
+}
+
+/* |w|, |w_base|: the new constant, and the old one's name. */
+static void name_weights(const qgc_affine *a, qgc_value *w, qgc_str w_base, qgc_str step_base)
+{
+    static const char *const suffixes[] = {NULL, "scale", "zero_point"};
+    name_folded(a, w, w_base);
+    if (!a->step)
+        return;
+    qgc_node *step = w->first_use->user;
+    name_folded(a, &step->results[0], step_base);
+    for (uint32_t i = 1; i < step->num_operands; i++)
+        if (step->operands[i].value)
+            name_unique(a, step->operands[i].value,
+                        qgc_arena_printf(a->env->scratch, "%s.%s", w->name->data, suffixes[i]));
+}
+
+static qgc_value *fold_bias(const qgc_affine *a)
+{
+    void *data;
+    qgc_value *folded = make_list(a, QGC_DTYPE_F32, a->channels, &data);
     for (int64_t c = 0; c < a->channels; c++)
-        data[c] = (float)((bias ? element(bias, c) : 0) * a->f[c] + a->g[c]);
+        ((float *)data)[c] = (float)((a->b ? element(a->b, c) : 0) * a->f[c] + a->g[c]);
     return folded;
 }
 
 /* ---- matching ---- */
 
 /* A norm is a norm of dimension 1. */
-static bool channel_fits(affine *a)
+static bool channel_fits(qgc_affine *a)
 {
     uint32_t rank = a->head->results[0].type->rank;
     if (a->node->op != QGC_OP_BATCH_NORM || !a->op->channels_last || rank == 2)
@@ -223,15 +261,14 @@ static bool channel_fits(affine *a)
     return false;
 }
 
-static bool head_fits(affine *a, const qgc_tensor **out_w, const qgc_tensor **out_b)
+static bool head_fits(qgc_affine *a)
 {
     const qgc_value *x = &a->head->results[0], *b = a->head->operands[B].value;
-    *out_w = constant_f32(a->head->operands[W].value);
-    *out_b = constant_f32(b);
-    if (!*out_w || (b && !*out_b)) {
+    const qgc_value *w = a->step ? a->step->operands[0].value : a->head->operands[W].value;
+    if (!a->w || (b && !a->b)) {
         if (qgc_no_match(a->env, a->node, "not folded into %s: its %s is no f32 constant",
-                         qgc_node_op(a->head)->mnemonic, *out_w ? "bias" : "weight"))
-            say_constant(a, *out_w ? b : a->head->operands[W].value);
+                         qgc_node_op(a->head)->mnemonic, a->w ? "bias" : "weight"))
+            say_constant(a, a->w ? b : w);
         return false;
     }
     if (x->num_uses != 1) {
@@ -243,8 +280,9 @@ static bool head_fits(affine *a, const qgc_tensor **out_w, const qgc_tensor **ou
     return channel_fits(a);
 }
 
-static int64_t count_channels(const affine *a, const qgc_tensor *w)
+static int64_t count_channels(const qgc_affine *a)
 {
+    const qgc_tensor *w = a->w;
     return a->op->transposed ? w->shape[1] * qgc_node_int(a->head, "groups") : w->shape[0];
 }
 
@@ -264,68 +302,74 @@ static qgc_node *find_head(const qgc_node *node)
     return NULL;
 }
 
-/* A value may stand there twice: one constant may be several operands. */
+/* What led to values that nothing uses any more goes, too. */
 static void erase_unused(qgc_value *const *values, uint32_t num)
 {
     for (uint32_t i = 0; i < num; i++) {
-        bool seen = false;
+        bool seen = !values[i];
         for (uint32_t k = 0; k < i && !seen; k++)
-            seen = values[k] == values[i];
-        if (!seen && values[i] && values[i]->def && !values[i]->num_uses)
-            qgc_node_erase(values[i]->def);
+            seen = values[k] == values[i]; /* one constant may be several operands */
+        if (!seen)
+            qgc_erase_unused(values[i]);
     }
 }
 
 /* The head takes the new constants, and the folded op's name: that is the value it now computes. */
-static void rewrite(affine *a, const qgc_tensor *w, const qgc_tensor *b)
+static void rewrite(qgc_affine *a, const qgc_faked *faked)
 {
-    qgc_value *old_w = a->head->operands[W].value, *old_b = a->head->operands[B].value;
-    qgc_value *new_w = fold_weights(a, w), *new_b = fold_bias(a, b);
-    const char *made = qgc_arena_printf(a->env->scratch, "%s.bias", a->head->results[0].name->data);
-    qgc_str w_name = qgc_name_str(old_w->name);
+    qgc_node *head = a->head;
+    qgc_value *old_w = head->operands[W].value, *old_b = head->operands[B].value;
+    qgc_value *new_w = a->step ? fold_step(a, faked) : fold_weights(a), *new_b = fold_bias(a);
+    const char *made = qgc_arena_printf(a->env->scratch, "%s.bias", head->results[0].name->data);
+    qgc_str step_name = qgc_name_str(old_w->name);
+    qgc_str w_name = a->step ? qgc_name_str(a->step->operands[0].value->name) : step_name;
     qgc_str b_name = old_b ? qgc_name_str(old_b->name) : qgc_str_from(made);
-    qgc_node_set_operand(a->head, W, new_w);
-    qgc_node_set_operand(a->head, B, new_b);
-    qgc_value_take_over(a->head->func, &a->node->results[0], &a->head->results[0]);
-    qgc_value *left[8] = {old_w, old_b};
-    for (uint32_t i = 0; i < a->node->num_operands && i + 2 < 8; i++)
-        if (a->node->operands[i].value != &a->head->results[0])
-            left[i + 2] = a->node->operands[i].value;
+    qgc_node_set_operand(head, W, new_w);
+    qgc_node_set_operand(head, B, new_b);
+    qgc_value_take_over(head->func, &a->node->results[0], &head->results[0]);
+    qgc_value *left[8] = {old_b};
+    left[7] = old_w; /* a step goes last: until then it uses what others may use, too */
+    for (uint32_t i = 0; i < a->node->num_operands && i + 1 < 7; i++)
+        if (a->node->operands[i].value != &head->results[0])
+            left[i + 1] = a->node->operands[i].value;
     qgc_node_erase(a->node);
-    erase_unused(left, 8);
-    name_folded(a, new_w, w_name);
+    erase_unused(left, 8); /* before the names are given: they may be free then */
+    name_weights(a, a->step ? new_w->def->operands[0].value : new_w, w_name, step_name);
     name_folded(a, new_b, b_name);
 }
 
 /* An arithmetic op is looked at first: only one that could fold is worth a remark. */
-static bool matches(affine *a, const qgc_tensor **out_w, const qgc_tensor **out_b)
+static bool matches(qgc_affine *a)
 {
     bool is_norm = a->node->op == QGC_OP_BATCH_NORM;
-    const qgc_tensor *w = constant_f32(a->head->operands[W].value);
     if (a->node->results[0].type != a->head->results[0].type)
         return false;
-    if (is_norm && !head_fits(a, out_w, out_b))
+    if (is_norm && !head_fits(a))
         return false;
-    if (!w)
+    if (!a->w)
         return false;
-    a->channels = count_channels(a, w);
+    a->channels = count_channels(a);
     a->f = QGC_NEW_ARRAY(a->env->scratch, double, (size_t)a->channels);
     a->g = QGC_NEW_ARRAY(a->env->scratch, double, (size_t)a->channels);
-    return is_norm ? read_batch_norm(a) : read_arithmetic(a) && head_fits(a, out_w, out_b);
+    return is_norm ? read_batch_norm(a) : read_arithmetic(a) && head_fits(a);
 }
 
 bool qgc_fold_affine(qgc_node *node, const qgc_pass_env *env)
 {
-    const qgc_tensor *w, *b;
-    affine a = {.env = env, .node = node, .head = find_head(node)};
+    qgc_faked faked = {0};
+    qgc_affine a = {.env = env, .node = node, .head = find_head(node)};
     if (!a.head && node->op == QGC_OP_BATCH_NORM)
         qgc_no_match(env, node, "not folded: %%%s comes from no op with weights",
                      node->operands[0].value->name->data);
     if (!a.head)
         return false;
+    const qgc_value *w = a.head->operands[W].value;
     a.op = qgc_find_weighted_op(a.head->op);
-    if (!matches(&a, &w, &b))
+    a.step = qgc_find_fake_step(w);
+    a.w = constant_f32(a.step ? a.step->operands[0].value : w);
+    a.b = constant_f32(a.head->operands[B].value);
+    if (!matches(&a) || (a.step && !qgc_fold_fake(&a, &faked)))
         return false;
-    rewrite(&a, w, b);
+    rewrite(&a, &faked);
     return true;
 }
