@@ -150,18 +150,74 @@ static void copy_row(const uint8_t *from, const layout *f, uint8_t *to, const la
         turn_over(from, f->w, to, t->c, width, channels, flip);
 }
 
+/* ---- the same of elements of four bytes ---- */
+
+enum { WORD = 4, WORDS = 4, BLOCK = 16 };
+typedef uint32_t words __attribute__((vector_size(WORDS * WORD)));
+
+static void turn_words(const uint8_t *from, int64_t f, uint8_t *to, int64_t t)
+{
+    words lines[WORDS], next[WORDS];
+    for (int64_t i = 0; i < WORDS; i++)
+        memcpy(&lines[i], from + i * f, sizeof lines[i]);
+    for (int round = 0; round < 2; round++) {
+        for (int64_t i = 0; i < WORDS / 2; i++) {
+            words a = lines[i], b = lines[i + WORDS / 2];
+            next[2 * i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+            next[2 * i + 1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        }
+        memcpy(lines, next, sizeof lines);
+    }
+    for (int64_t i = 0; i < WORDS; i++)
+        memcpy(to + i * t, &lines[i], sizeof lines[i]);
+}
+
+/* Where tile |i| of |num| begins: the last ones overlap those before them. */
+static int64_t word_tile(int64_t i, int64_t num)
+{
+    return i + WORDS < num ? i : num - WORDS;
+}
+
+/* In blocks, whole lines of the cache on both sides. */
+static void turn_words_over(const uint8_t *from, int64_t f, uint8_t *to, int64_t t, int64_t rows,
+                            int64_t columns)
+{
+    if (rows < WORDS || columns < WORDS) {
+        for (int64_t c = 0; c < rows; c++)
+            for (int64_t x = 0; x < columns; x++)
+                memcpy(to + x * t + c * WORD, from + c * f + x * WORD, WORD);
+        return;
+    }
+    for (int64_t x0 = 0; x0 < columns; x0 += BLOCK)
+        for (int64_t c0 = 0; c0 < rows; c0 += BLOCK)
+            for (int64_t x = x0; x < columns && x < x0 + BLOCK; x += WORDS)
+                for (int64_t c = c0; c < rows && c < c0 + BLOCK; c += WORDS) {
+                    int64_t at = word_tile(x, columns), row = word_tile(c, rows);
+                    turn_words(from + row * f + at * WORD, f, to + at * t + row * WORD, t);
+                }
+}
+
 /* Elements of |size| bytes; 4 is the case that has to be fast. */
 static void copy_wide_row(const uint8_t *from, const layout *f, uint8_t *to, const layout *t,
                           int64_t channels, int64_t width, size_t size)
 {
+    if (channels == 1 && f->w == (int64_t)size && t->w == (int64_t)size) {
+        memcpy(to, from, (size_t)width * size);
+        return;
+    }
+    if (size == WORD && f->w == WORD && t->c == WORD) {
+        turn_words_over(from, f->c, to, t->w, channels, width);
+        return;
+    }
+    if (size == WORD && f->c == WORD && t->w == WORD) {
+        turn_words_over(from, f->w, to, t->c, width, channels);
+        return;
+    }
     for (int64_t c = 0; c < channels; c++) {
         const uint8_t *source = from + c * f->c;
         uint8_t *target = to + c * t->c;
         for (int64_t x = 0; x < width; x++, source += f->w, target += t->w)
-            if (size == 4)
-                memcpy(target, source, 4);
-            else
-                memcpy(target, source, size);
+            memcpy(target, source, size);
     }
 }
 
