@@ -642,9 +642,22 @@ def float_transposed(g, dtype, border, zero):
     float_end(g, g.add(f"conv_transpose{rank}d {operands} {{{attrs}groups = {groups}}}", "f32", shape), shape, o * groups)
 
 
+def special_resize(g):
+    """Infinities where a tap is absent, -0 where the last element is copied."""
+    r = g.r
+    size, inner = r.choice([2, 5, 9]), r.choice([1, 1, 3, 24])
+    ends = {0: ["inf", "-inf", "-0.0"], size - 1: ["-0.0", "-0.0", "inf"]}
+    rows = [[r.choice(ends.get(i, ["-0.0", "1.5", "nan", "inf"])) for _ in range(inner)] for i in range(size)]
+    x = g.add("const " + g.nested(sum(rows, []), [size, inner]), "f32", [size, inner])
+    out = [r.choice([2 * size, 3 * size, size + 3]), inner]
+    return g.add(f"resize {x} {{sizes = {out[:1]}, axes = [0], mode = linear, coordinates = {r.choice(['half_pixel', 'align_corners'])}}}", "f32", out), out
+
+
 def float_resize(g, dtype, border, zero):
     """Linear and cubic, of any axes; behind a convolution the channels lie last."""
     r = g.r
+    special, special_shape = special_resize(g)
+    g.result(special, "f32", special_shape)
     rank = r.choice([1, 2, 3, 4, 4, 5])
     shape = [r.choice([1, 2, 3, 9, 17]) for _ in range(rank)]
     while product_of(shape) > 1000:
