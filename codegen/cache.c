@@ -1,4 +1,7 @@
 #include "codegen/cache.h"
+
+#include "runtime/replace.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -161,14 +164,6 @@ static bool is_entry(const char *name)
     return strspn(name, "0123456789abcdef") == KEY_DIGITS && strcmp(name + KEY_DIGITS, ENDING) == 0;
 }
 
-/* A writer that was killed leaves its temporary file, which begins like an entry. */
-static bool is_left_over(const char *name, const struct stat *info)
-{
-    enum { SECONDS = 3600 };
-    return strspn(name, ".0123456789abcdef") >= KEY_DIGITS && strstr(name, ENDING) &&
-           time(NULL) - info->st_mtime > SECONDS;
-}
-
 static void list_entries(const qgc_cache *cache, qgc_arena *arena, items *out)
 {
     DIR *directory = opendir(cache->directory);
@@ -181,8 +176,6 @@ static void list_entries(const qgc_cache *cache, qgc_arena *arena, items *out)
         item found = {path, (size_t)info.st_size, info.st_mtim};
         if (is_entry(at->d_name))
             qgc_vec_push(arena, out, found);
-        else if (is_left_over(at->d_name, &info))
-            unlink(path);
     }
     if (directory)
         closedir(directory);
@@ -234,35 +227,22 @@ static bool write_bytes(int descriptor, const void *from, size_t size)
     return true;
 }
 
-/* A new file beside |path|, this user's alone. */
-static int create_temporary(const char *path, qgc_arena *arena, const char **out)
-{
-    enum { MAX_TRIES = 100 };
-    for (int i = 0; i < MAX_TRIES; i++) {
-        *out = qgc_arena_printf(arena, "%s.tmp-%ld-%d", path, (long)getpid(), i);
-        int descriptor =
-            open(*out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
-        if (descriptor >= 0 || errno != EEXIST)
-            return descriptor;
-    }
-    return -1;
-}
-
-/* On the disk before it has its name: a crash of the machine leaves no part of it there. */
+/* On the disk before it has its name: a crash of the machine leaves no part of it there. For this
+ * user alone. */
 static bool write_entry(const char *path, const header *h, qgc_str object, qgc_arena *arena)
 {
     static const char padding[OBJECT_ALIGN - sizeof(header)] = {0};
-    const char *temporary;
-    int descriptor = create_temporary(path, arena, &temporary);
-    if (descriptor < 0)
+    qgc_replacement r;
+    if (qgc_replacement_open(arena, path, S_IRUSR | S_IWUSR, &r) != 0)
         return false;
-    bool is_written = write_bytes(descriptor, h, sizeof *h) &&
-                      write_bytes(descriptor, padding, sizeof padding) &&
-                      write_bytes(descriptor, object.data, object.size) && fsync(descriptor) == 0;
-    is_written = close(descriptor) == 0 && is_written && rename(temporary, path) == 0;
-    if (!is_written)
-        unlink(temporary);
-    return is_written;
+    bool is_written = write_bytes(r.descriptor, h, sizeof *h) &&
+                      write_bytes(r.descriptor, padding, sizeof padding) &&
+                      write_bytes(r.descriptor, object.data, object.size) &&
+                      fsync(r.descriptor) == 0;
+    if (is_written)
+        return qgc_replacement_commit(&r) == 0;
+    qgc_replacement_discard(&r);
+    return false;
 }
 
 void qgc_cache_store(qgc_cache *cache, qgc_hash128 key, qgc_str object)
@@ -274,6 +254,7 @@ void qgc_cache_store(qgc_cache *cache, qgc_hash128 key, qgc_str object)
     header h = {.key = key, .size = object.size, .hash = qgc_hash_all(object.data, object.size)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     make_directory(cache->directory, &scratch);
+    qgc_remove_stale(&scratch, path, true); /* it may never be written again */
     cache->is_broken = !write_entry(path, &h, object, &scratch);
     if (cache->is_broken)
         remark(cache, path, "it cannot be written");

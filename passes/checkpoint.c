@@ -107,9 +107,12 @@ static qgc_result read_state(const char *path, const identity *id, qgc_module *s
 qgc_result qgc_checkpoint_read(const char *path, uint64_t graph_hash, qgc_data_pass *pass)
 {
     struct stat info;
-    if (stat(path, &info) != 0) /* what else is wrong with the path, writing will tell */
-        return QGC_OK;
     qgc_arena scratch = {0};
+    qgc_remove_stale(&scratch, path, false); /* the rest may be too short for a checkpoint */
+    if (stat(path, &info) != 0) {            /* what else is wrong with it, writing will tell */
+        qgc_arena_destroy(&scratch);
+        return QGC_OK;
+    }
     identity id = identify(graph_hash, pass, &scratch);
     qgc_module *state = qgc_module_read(pass->recorders->module->context, path);
     qgc_result result = state ? read_state(path, &id, state, pass) : QGC_FAILED;

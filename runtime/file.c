@@ -155,20 +155,6 @@ static qgc_result write_error(qgc_diag *diag, const char *path, int error)
                       strerror_r(error, text, sizeof text));
 }
 
-/* Creates FINAL.tmp-PID-N. Not mkstemp: its mode 0600 would ignore the user's umask. */
-static int create_temporary(qgc_diag *diag, qgc_output *out)
-{
-    enum { MAX_TRIES = 1000 };
-    for (int i = 0; i < MAX_TRIES; i++) {
-        out->temporary =
-            qgc_arena_printf(diag->arena, "%s.tmp-%ld-%d", out->final, (long)getpid(), i);
-        int descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST)
-            return descriptor;
-    }
-    return -1;
-}
-
 /* The file that |path| stands for, in the arena; NULL when it is to be written in place. */
 static char *final_path(qgc_diag *diag, const char *path, mode_t *out_mode)
 {
@@ -183,23 +169,37 @@ static char *final_path(qgc_diag *diag, const char *path, mode_t *out_mode)
     return qgc_arena_strdup(diag->arena, qgc_str_from(realpath(path, resolved) ? resolved : path));
 }
 
-qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out)
+/* A second descriptor for the stream: the first one is the replacement's until it has its name. */
+static int open_output(qgc_diag *diag, const char *path, qgc_output *out, int *out_descriptor)
 {
     mode_t mode;
-    *out = (qgc_output){.path = path, .final = final_path(diag, path, &mode)};
-    int descriptor = out->final ? create_temporary(diag, out) : open(path, O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        out->temporary = NULL;
-        return write_error(diag, path, errno);
+    const char *final = final_path(diag, path, &mode);
+    out->is_in_place = !final;
+    if (!final) {
+        *out_descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        return *out_descriptor < 0 ? errno : 0;
     }
+    int error = qgc_replacement_open(diag->arena, final, 0666, &out->replacement);
+    if (error)
+        return error;
     /* A file that is replaced keeps its permissions; where that is not allowed, the new ones do. */
-    if (mode && fchmod(descriptor, mode) != 0)
-        errno = 0;
-    out->stream = fdopen(descriptor, "wb");
-    if (out->stream)
-        return QGC_OK;
-    int error = errno;
-    close(descriptor);
+    if (mode)
+        (void)!fchmod(out->replacement.descriptor, mode);
+    *out_descriptor = fcntl(out->replacement.descriptor, F_DUPFD_CLOEXEC, 0);
+    return *out_descriptor < 0 ? errno : 0;
+}
+
+qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out)
+{
+    *out = (qgc_output){.path = path, .replacement.descriptor = -1};
+    int descriptor = -1, error = open_output(diag, path, out, &descriptor);
+    if (!error) {
+        out->stream = fdopen(descriptor, "wb");
+        if (out->stream)
+            return QGC_OK;
+        error = errno;
+        close(descriptor);
+    }
     qgc_output_discard(out);
     return write_error(diag, path, error);
 }
@@ -216,8 +216,8 @@ qgc_result qgc_output_close(qgc_diag *diag, qgc_output *output)
     if (fclose(output->stream) != 0 && !error)
         error = errno;
     output->stream = NULL;
-    if (!error && output->temporary && rename(output->temporary, output->final) != 0)
-        error = errno;
+    if (!error && !output->is_in_place)
+        error = qgc_replacement_commit(&output->replacement);
     if (error) {
         qgc_output_discard(output);
         return write_error(diag, output->path, error);
@@ -230,7 +230,5 @@ void qgc_output_discard(qgc_output *output)
     if (output->stream)
         fclose(output->stream);
     output->stream = NULL;
-    if (output->temporary)
-        unlink(output->temporary);
-    output->temporary = NULL;
+    qgc_replacement_discard(&output->replacement);
 }

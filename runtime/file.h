@@ -3,6 +3,7 @@
 #define QGC_RUNTIME_FILE_H
 
 #include "base/diag.h"
+#include "runtime/replace.h"
 
 #include <stdio.h>
 
@@ -33,14 +34,14 @@ void qgc_file_close(qgc_file *file);
  * as \xHH, cut after 80 bytes. */
 const char *qgc_quoted(qgc_arena *arena, qgc_str text);
 
-/* A file being written: the bytes go to a temporary file in the same folder, which is renamed over
- * |path| by qgc_output_close. A |path| that exists and is no regular file (a pipe, /dev/null) is
- * written in place; a symbolic link stays a link. */
+/* A file being written: |path| appears when it is whole, by qgc_output_close (runtime/replace.h). A
+ * |path| that exists and is no regular file (a pipe, /dev/null) is written in place; a symbolic
+ * link stays a link. */
 typedef struct qgc_output {
     const char *path; /* as given */
-    char *final;      /* where the link leads; NULL when written in place */
-    char *temporary;
+    qgc_replacement replacement;
     FILE *stream;
+    bool is_in_place;
     int error; /* errno of the first write that failed, or 0 */
 } qgc_output;
 
@@ -48,9 +49,9 @@ typedef struct qgc_output {
 qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out);
 /* Failures are kept and reported by qgc_output_close. */
 void qgc_output_put(qgc_output *output, const void *data, size_t size);
-/* Renames into place. After a failure of any write nothing is left behind. */
+/* Puts it into place. After a failure of any write nothing is left behind. */
 qgc_result qgc_output_close(qgc_diag *diag, qgc_output *output);
-/* Gives up: removes the temporary file. */
+/* Gives up: nothing is left behind. */
 void qgc_output_discard(qgc_output *output);
 
 #endif

@@ -1,7 +1,9 @@
 /* Owning tensors, and output files that appear whole or not at all. */
 #include "files.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -199,6 +201,29 @@ static void test_output_failures(void **state)
     expect_report(b, QGC_D_FILE_WRITE, "/dev/full: No space left on device");
 }
 
+/* What writers that were killed have left goes; what is being written, and other names, stay. */
+static void test_output_removes_stale(void **state)
+{
+    bench *b = *state;
+    static const char *const stay[] = {"out.tmp-1-", "out.tmp-x-0", "out.npy.tmp-1-0",
+                                       "xout.tmp-1-0"};
+    for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+        write_bytes(in_folder(b, stay[i]), "x", 1);
+    write_bytes(in_folder(b, "out.tmp-1-0"), "x", 1);
+    write_bytes(in_folder(b, "out.tmp-99999-12"), "x", 1);
+    const char *locked = in_folder(b, "out.tmp-2-0");
+    write_bytes(locked, "x", 1);
+    int descriptor = open(locked, O_RDONLY);
+    assert_int_equal(flock(descriptor, LOCK_EX), 0);
+    qgc_output output;
+    expect_ok(b, qgc_output_open(&b->diag, in_folder(b, "out"), &output));
+    assert_int_equal(count_files(b, false), 5);
+    assert_int_equal(access(locked, F_OK), 0);
+    expect_ok(b, qgc_output_close(&b->diag, &output));
+    assert_int_equal(count_files(b, false), 6);
+    close(descriptor);
+}
+
 /* A disk that fills up: the old file stays, the temporary one goes. */
 static void test_output_runs_full(void **state)
 {
@@ -283,6 +308,7 @@ int main(void)
         TEST(test_output_through_link),
         TEST(test_output_failures),
         TEST(test_input_failures),
+        TEST(test_output_removes_stale),
         TEST(test_output_runs_full),
         TEST(test_quoted),
     };

@@ -1,20 +1,20 @@
 /* qgc docs and qgc completion: what follows from the tables. */
-#include "command.h"
+#include "output.h"
 
 #include <string.h>
+
+static void write_page(FILE *out, const void *page)
+{
+    qgc_docs_write(page, out);
+}
 
 static int write_pages(invocation *call, const char *directory)
 {
     for (size_t i = 0; qgc_docs_page(i); i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s.md", directory, qgc_docs_page(i));
-        FILE *out = fopen(path, "w");
-        if (!out) {
-            qgc_context_usage_error(call->context, "%s cannot be written", path);
+        if (write_output(call, path, write_page, qgc_docs_page(i)) != QGC_OK)
             return fail(call);
-        }
-        qgc_docs_write(qgc_docs_page(i), out);
-        fclose(out);
     }
     return EXIT_DONE;
 }
