@@ -14,6 +14,7 @@ qgc_rewrite_fn qgc_rewrite_involution;   /* f(f(x)) = x */
 qgc_rewrite_fn qgc_rewrite_rounded;      /* floor(round(x)) = round(x) */
 qgc_rewrite_fn qgc_rewrite_neutral;      /* x * 1 = x */
 qgc_rewrite_fn qgc_rewrite_same_operand; /* max(x, x) = x */
+qgc_rewrite_fn qgc_rewrite_idle_bounds;  /* clip(x, -inf, 6) = clip(x, _, 6) */
 qgc_rewrite_fn qgc_rewrite_clip;         /* a clip within whose bounds x lies already */
 qgc_rewrite_fn qgc_rewrite_cast;         /* to the same type; there and back without loss */
 qgc_rewrite_fn qgc_rewrite_where;        /* a condition that decides; two equal choices */

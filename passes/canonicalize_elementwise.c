@@ -50,12 +50,25 @@ qgc_value *qgc_rewrite_rounded(qgc_node *node, const qgc_pass_env *env)
 
 /* ---- neutral operands ---- */
 
-typedef enum neutral_kind { ZERO, ONE, ALL_BITS } neutral_kind;
+/* LEAST and GREATEST of the type; of floats the infinities. */
+typedef enum neutral_kind { ZERO, ONE, ALL_BITS, LEAST, GREATEST } neutral_kind;
+
+static bool is_extreme(const qgc_tensor *t, size_t i, bool is_greatest)
+{
+    qgc_dtype dtype = t->dtype;
+    if (qgc_dtype_get_kind(dtype) == QGC_FLOAT)
+        return qgc_get_f64(t, i) == (is_greatest ? (double)INFINITY : -(double)INFINITY);
+    uint64_t mask = UINT64_MAX >> (64 - 8 * qgc_dtype_bytes(dtype));
+    uint64_t bits = (uint64_t)qgc_get_int(t, i) & mask;
+    uint64_t greatest = qgc_dtype_get_kind(dtype) == QGC_UNSIGNED ? mask : mask >> 1;
+    return bits == (is_greatest ? greatest : mask - greatest);
+}
 
 /* The neutral right operand of an op; also neutral on the left where it commutes. */
 static const struct {
     qgc_opcode op;
     neutral_kind kind;
+    bool on_both_sides; /* of an op that does not commute: max(+0, -0) is +0 */
     bool is_minus_zero; /* floats: +0 + -0 is +0, so only -0 is neutral */
     bool no_floats;     /* qgc_f32_pow(x, 1) is within 1.5 ulp of x, not x */
 } neutrals[] = {
@@ -64,6 +77,8 @@ static const struct {
     {.op = QGC_OP_MUL, .kind = ONE},
     {.op = QGC_OP_DIV, .kind = ONE},
     {.op = QGC_OP_POW, .kind = ONE, .no_floats = true},
+    {.op = QGC_OP_MIN, .kind = GREATEST, .on_both_sides = true},
+    {.op = QGC_OP_MAX, .kind = LEAST, .on_both_sides = true},
     {.op = QGC_OP_SHIFT_LEFT, .kind = ZERO},
     {.op = QGC_OP_SHIFT_RIGHT, .kind = ZERO},
     {.op = QGC_OP_BITWISE_AND, .kind = ALL_BITS},
@@ -85,6 +100,8 @@ static size_t neutral_row(qgc_opcode op)
 static bool is_neutral_element(const qgc_tensor *t, size_t i, size_t row)
 {
     neutral_kind kind = neutrals[row].kind;
+    if (kind == LEAST || kind == GREATEST)
+        return is_extreme(t, i, kind == GREATEST);
     if (qgc_dtype_get_kind(t->dtype) == QGC_FLOAT) {
         double x = qgc_get_f64(t, i);
         return kind == ONE ? x == 1 : x == 0 && (signbit(x) != 0) == neutrals[row].is_minus_zero;
@@ -109,7 +126,8 @@ qgc_value *qgc_rewrite_neutral(qgc_node *node, const qgc_pass_env *env)
 {
     size_t row = neutral_row(node->op);
     qgc_value *a = qgc_node_operand(node, 0), *b = qgc_node_operand(node, 1);
-    bool commutes = qgc_node_op(node)->traits & QGC_TRAIT_COMMUTATIVE;
+    bool commutes =
+        neutrals[row].on_both_sides || (qgc_node_op(node)->traits & QGC_TRAIT_COMMUTATIVE);
     qgc_value *kept = is_neutral(b, row) ? a : commutes && is_neutral(a, row) ? b : NULL;
     if (!kept)
         return NULL;
@@ -163,6 +181,21 @@ static bool lies_within(const qgc_node *outer, const qgc_node *inner)
     const qgc_value *lo = qgc_node_operand(inner, 1), *hi = qgc_node_operand(inner, 2);
     bool fits_below = !min || (is_ordered(min, lo) && (!hi || is_ordered(min, hi)));
     return fits_below && (!max || is_ordered(hi, max));
+}
+
+/* A bound that no value lies beyond, as if it were absent. */
+qgc_value *qgc_rewrite_idle_bounds(qgc_node *node, const qgc_pass_env *env)
+{
+    bool changed = false;
+    (void)env;
+    for (uint32_t i = 1; i <= 2; i++) {
+        const qgc_tensor *bound = constant_of(qgc_node_operand(node, i));
+        if (bound && is_extreme(bound, 0, i == 2)) {
+            qgc_node_set_operand(node, i, NULL);
+            changed = true;
+        }
+    }
+    return changed ? &node->results[0] : NULL;
 }
 
 qgc_value *qgc_rewrite_clip(qgc_node *node, const qgc_pass_env *env)

@@ -179,16 +179,17 @@ static void check_coverage(qgc_checker *c, const qgc_node *quantize, const qgc_v
 static void check_move(qgc_checker *c, const qgc_node *quantize, const qgc_view_params *p)
 {
     const qgc_node *moves = qgc_node_operand(quantize, 0)->def;
-    qgc_view_params x;
-    if (!moves || !qgc_view_moves(moves) || !is_data(moves, 0))
-        return;
-    const qgc_node *step = qgc_node_operand(moves, 0)->def;
-    if (!step || step->op != QGC_OP_DEQUANTIZE || !qgc_view_read_params(step, c->arena, &x, NULL) ||
-        qgc_view_same_params(&x, p) || !x.scales || x.per_channel)
-        return;
-    qgc_find(c, moves, "%s only moves elements, but its result has the scale %g, %%%s %g",
-             qgc_node_op(moves)->mnemonic, (double)p->scales[0],
-             step->operands[0].value->name->data, (double)x.scales[0]);
+    for (uint32_t i = 0; moves && qgc_view_moves(moves) && i < moves->num_operands; i++) {
+        const qgc_node *step = is_data(moves, i) ? qgc_node_operand(moves, i)->def : NULL;
+        qgc_view_params x;
+        if (!step || step->op != QGC_OP_DEQUANTIZE ||
+            !qgc_view_read_params(step, c->arena, &x, NULL) || qgc_view_same_params(&x, p) ||
+            !x.scales || x.per_channel)
+            continue;
+        qgc_find(c, moves, "%s only moves elements, but its result has the scale %g, %%%s %g",
+                 qgc_node_op(moves)->mnemonic, (double)p->scales[0],
+                 step->operands[0].value->name->data, (double)x.scales[0]);
+    }
 }
 
 /* Whether two steps have parameters that are known and differ. */
