@@ -73,8 +73,16 @@ qgc_result qgc_context_set_image(qgc_context *context, const char *text)
 {
     qgc_picture_format *format = QGC_NEW(&context->arena, qgc_picture_format);
     QGC_TRY(qgc_picture_format_parse(&context->diag, text, format));
+    format->is_used = QGC_NEW(&context->arena, bool);
     context->pictures = format;
     return QGC_OK;
+}
+
+void qgc_context_check_image(qgc_context *context)
+{
+    if (context->pictures && !*context->pictures->is_used)
+        qgc_report(&context->diag, QGC_NO_LOC, QGC_D_UNUSED_OPTION,
+                   "--image is for pictures, and none of the data is one");
 }
 
 qgc_result qgc_tensors_read(qgc_context *context, const char *path, const char *name,

@@ -157,6 +157,8 @@ static qgc_result open_picture(qgc_diag *diag, qgc_array_file *file,
                    .decoder = decoder,
                    .format = file->pictures ? file->pictures : &qgc_picture_default,
                    .arena = &file->arena};
+    if (p->format->is_used)
+        *p->format->is_used = true;
     QGC_TRY(decoder->measure(diag, &file->file, &p->height, &p->width));
     choose_size(p);
     QGC_TRY(check_size(diag, p));

@@ -24,6 +24,7 @@ typedef struct qgc_picture_format {
     qgc_dtype dtype;                 /* U8: as it is; F32: (value / scale - mean) / std */
     double scale, mean[3], std[3];   /* per channel */
     qgc_picture_layout layout;
+    bool *is_used; /* set where a picture is read so; or NULL */
 } qgc_picture_format;
 
 /* RGB, f32 in [0, 1], NCHW, the size of the file. */

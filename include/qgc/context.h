@@ -24,6 +24,8 @@ QGC_API void qgc_context_set_remarks(qgc_context *context, const char *passes);
  * (docs/driver.md has the keys). Copied; what is malformed or contradicts itself is reported (code
  * USAGE). */
 QGC_API qgc_result qgc_context_set_image(qgc_context *context, const char *text);
+/* After the data was read: a warning where that was said and no file was a picture. */
+QGC_API void qgc_context_check_image(qgc_context *context);
 
 /* Prints what was reported since the last flush, sorted by location, and forgets it. */
 QGC_API void qgc_context_flush(qgc_context *context, FILE *out, qgc_diag_format format, bool color);

@@ -237,8 +237,6 @@ static qgc_result read_options(invocation *call, qgc_bench_options *out)
     QGC_CHECK(read_size(call, "--rounds", &out->rounds));
     QGC_CHECK(read_seconds(call, &out->seconds));
     QGC_CHECK(read_seed(call, &out->seed));
-    if (out->rounds && out->seconds > 0)
-        return qgc_context_usage_error(call->context, "--time and --rounds exclude each other");
     if (out->is_interpreted && out->wants_steps)
         return qgc_context_usage_error(call->context, "--per-op needs --engine=jit");
     return QGC_OK;

@@ -64,17 +64,9 @@ void remove_state(invocation *call)
         remove(state);
 }
 
-static qgc_result check_usage(invocation *call)
-{
-    QGC_CHECK(require_data(call));
-    if (!has_option(call, "--checkpoint") || has_option(call, "--resume"))
-        return QGC_OK;
-    return qgc_context_usage_error(call->context, "--checkpoint needs --resume");
-}
-
 int run_calibrate(invocation *call)
 {
-    if (check_usage(call) != QGC_OK)
+    if (require_data(call) != QGC_OK)
         return fail(call);
     qgc_module *module = qgc_module_read(call->context, call->files[0]);
     if (!module)

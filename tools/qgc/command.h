@@ -49,6 +49,9 @@ const char *get_option(const invocation *call, const char *name);
 const option_values *get_options(const invocation *call, const char *name);
 bool has_option(const invocation *call, const char *name);
 
+/* Refuses options that have nothing to do beside the others that are given (usage.c). */
+qgc_result check_usage_table(invocation *call);
+
 /* Prints the diagnostics reported so far as --diag-format and --color say. */
 void flush_diagnostics(invocation *call);
 /* Flushes; exit code for a failure: 3 where a file could not be read or written, else 2. */

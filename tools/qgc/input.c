@@ -301,8 +301,6 @@ static qgc_result read_cache_size(invocation *call, size_t *out)
 static qgc_result read_cache(invocation *call, qgc_engine_options *out)
 {
     const char *given = get_option(call, "--cache");
-    if (given && has_option(call, "--no-cache"))
-        return qgc_context_usage_error(call->context, "--cache and --no-cache exclude each other");
     if (given && !given[0])
         return qgc_context_usage_error(call->context, "--cache: expected a directory");
     out->cache = has_option(call, "--no-cache") ? NULL : given ? given : default_cache(call);
@@ -311,19 +309,13 @@ static qgc_result read_cache(invocation *call, qgc_engine_options *out)
 
 qgc_result read_engine_options(invocation *call, bool *is_ref, qgc_engine_options *out)
 {
-    static const char *const of_jit[] = {"--cpu", "--threads", "--cache", "--no-cache",
-                                         "--print-plan"};
     const char *name = get_option(call, "--engine");
     *is_ref = name && strcmp(name, "ref") == 0;
     out->cpu = get_option(call, "--cpu");
-    if (!*is_ref) {
-        QGC_CHECK(read_threads(call, &out->threads));
-        return read_cache(call, out);
-    }
-    for (size_t i = 0; i < sizeof of_jit / sizeof *of_jit; i++)
-        if (has_option(call, of_jit[i]))
-            return qgc_context_usage_error(call->context, "%s needs --engine=jit", of_jit[i]);
-    return QGC_OK;
+    if (*is_ref)
+        return QGC_OK;
+    QGC_CHECK(read_threads(call, &out->threads));
+    return read_cache(call, out);
 }
 
 qgc_result create_engine(invocation *call, qgc_module *module, qgc_engine **out)

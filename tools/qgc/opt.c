@@ -27,10 +27,23 @@ static qgc_result run_pipeline(invocation *call, qgc_module *module)
     return qgc_pipeline_run(module, passes ? passes : "", &options);
 }
 
+/* The ending of the file may say that it holds no graph. */
+static qgc_result refuse_module_options(invocation *call)
+{
+    static const char *const of_modules[] = {"--passes", "--set", "-o"};
+    for (size_t i = 0; i < sizeof of_modules / sizeof *of_modules; i++)
+        if (has_option(call, of_modules[i]))
+            return qgc_context_usage_error(call->context, "%s holds no graph: %s is for one",
+                                           call->files[0], of_modules[i]);
+    return QGC_OK;
+}
+
 static qgc_result opt_part(invocation *call, qgc_str text, uint32_t first_line,
                            const char *directory)
 {
     const char *syntax = syntax_of(call), *name = call->files[0];
+    if (strcmp(syntax, "module") != 0 && refuse_module_options(call) != QGC_OK)
+        return QGC_FAILED;
     if (strcmp(syntax, "rules") == 0)
         return qgc_rules_write(call->context, name, text, first_line, stdout);
     if (strcmp(syntax, "patterns") == 0)

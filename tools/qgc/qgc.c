@@ -617,7 +617,7 @@ static bool parse_arguments(invocation *call, char **argv)
     if (call->num_files < call->command->min_files)
         return qgc_context_usage_error(call->context, "qgc %s needs %s", call->command->name,
                                        call->command->arguments) == QGC_OK;
-    return check_values(call);
+    return check_values(call) && check_usage_table(call) == QGC_OK;
 }
 
 static qgc_result load_plugins(invocation *call)
@@ -652,6 +652,10 @@ static int dispatch(const command *c, char **argv)
         code = print_command_help(c);
     } else {
         code = configure(&call) == QGC_OK ? c->run(&call) : fail(&call);
+        if (code == EXIT_DONE || code == EXIT_LIMIT) {
+            qgc_context_check_image(call.context);
+            flush_diagnostics(&call);
+        }
     }
     qgc_context_destroy(call.context);
     return code;

@@ -140,20 +140,6 @@ static qgc_result quantize(invocation *call, qgc_module *module, const char *cal
     return lower_for_target(call, module);
 }
 
-/* What contradicts what. The report reads the quantized graph again. */
-static qgc_result check_usage(invocation *call)
-{
-    const char *output = get_option(call, "-o");
-    bool reports = has_option(call, "--report");
-    if (reports && (!output || strcmp(output, "-") == 0))
-        return qgc_context_usage_error(call->context, "--report needs -o FILE");
-    if (has_option(call, "--checkpoint") && !has_option(call, "--resume"))
-        return qgc_context_usage_error(call->context, "--checkpoint needs --resume");
-    if (has_option(call, "--labels") && !reports)
-        return qgc_context_usage_error(call->context, "--labels is for --report");
-    return QGC_OK;
-}
-
 static qgc_result quantize_to(invocation *call, const report_source *source)
 {
     qgc_module *module = read_part(call, source->text, source->first_line, source->directory);
@@ -184,7 +170,6 @@ static qgc_result quantize_with_report(invocation *call, report_source source)
 static qgc_result quantize_part(invocation *call, qgc_str text, uint32_t first_line,
                                 const char *directory)
 {
-    QGC_CHECK(check_usage(call));
     report_source source = {text, first_line, directory, get_option(call, "--calibrated")};
     QGC_CHECK(has_option(call, "--report") ? quantize_with_report(call, source)
                                            : quantize_to(call, &source));

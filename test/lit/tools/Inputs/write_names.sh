@@ -10,9 +10,9 @@ qgc check wide.qir --stats c.qir --diag-format=json > check.jsonl
 qgc compare "$model" q.qir $data -o compare.quantized.csv -o compare.quantized.json > /dev/null
 qgc compare "$model" low.qir $data -o compare.lowered.csv -o compare.lowered.json > /dev/null
 qgc sens c.qir $data --budget 12 -o sens.csv -o sens.json -o sens.txt
-qgc explain "$model" --all --format=json -o explain.float.jsonl
-qgc explain q.qir --all --format=json -o explain.quantized.jsonl
-qgc explain low.qir --all --format=json -o explain.lowered.jsonl
+qgc explain "$model" --format=json -o explain.float.jsonl
+qgc explain q.qir --format=json -o explain.quantized.jsonl
+qgc explain low.qir --format=json -o explain.lowered.jsonl
 qgc diff "$model" q.qir -o diff.quantized.json > /dev/null || test $? -eq 1
 qgc diff "$model" low.qir -o diff.lowered.json > /dev/null || test $? -eq 1
 qgc stats print c.qir > stats.txt
