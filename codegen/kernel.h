@@ -217,7 +217,8 @@ enum {
  * weights 0 for the other one. */
 enum { QGC_DEPTHWISE_UNROLLED = 7, QGC_DEPTHWISE_UNROLLED_STEPS = 64 };
 typedef struct qgc_depthwise_kernel {
-    qgc_kernel base; /* units: blocks of output rows; full ones of all images, then the others */
+    qgc_kernel base; /* units [block][chunk]: blocks of output rows, full ones of all images, then
+                        the others, each in chunks of channels */
     int64_t images, out_h, out_w, channels;
     qgc_pixels in;            /* of the input's pixels, from the first output's first tap */
     qgc_pixels out, addend;   /* of the output's pixels */
@@ -244,6 +245,12 @@ static inline uint32_t qgc_chunk_lanes(int64_t channels, uint32_t most)
     while (lanes < most && 4 * (int64_t)lanes < channels)
         lanes *= 2;
     return lanes;
+}
+
+/* Chunks of channels at a level with vectors of |lanes|. */
+static inline int64_t qgc_depthwise_chunks(const qgc_depthwise_kernel *k, uint32_t lanes)
+{
+    return (k->channels + 4 * (int64_t)lanes - 1) / (4 * (int64_t)lanes);
 }
 
 /* Some pixel of |group| is in the window of |output|, and no pixel between its taps. */

@@ -60,21 +60,6 @@ static double cost_of_tiles(const qgc_conv_kernel *k, int64_t num)
     return cost;
 }
 
-/* The tile before which |share| of a block's work is done. */
-static int64_t find_tile_bound(const qgc_conv_kernel *k, double share)
-{
-    double wanted = cost_of_tiles(k, qgc_conv_tiles(k)) * share;
-    int64_t first = 0;
-    for (uint32_t i = 0; i < k->num_parts; i++) {
-        double unit = conv_unit_cost(k, &k->parts[i]), cost = unit * (double)k->parts[i].units;
-        if (wanted < cost)
-            return first + (int64_t)(wanted / unit + 0.5);
-        wanted -= cost;
-        first += k->parts[i].units;
-    }
-    return first;
-}
-
 /* Vectors of channels before block |block|: the last one has fewer than the others. */
 static double vectors_before(const qgc_conv_kernel *k, int64_t block, uint32_t lanes)
 {
@@ -82,34 +67,27 @@ static double vectors_before(const qgc_conv_kernel *k, int64_t block, uint32_t l
     return (double)(before < all ? before : all);
 }
 
-/* The unit before which |share| of a convolution's work is done. */
-static int64_t find_conv_bound(const qgc_conv_kernel *k, uint32_t lanes, double share)
+/* Lanes of vectors in the first |num| chunks of channels: the last one may have fewer. */
+static int64_t lanes_before(const qgc_depthwise_kernel *k, uint32_t lanes, int64_t num)
 {
-    if (!k->by_block)
-        return find_tile_bound(k, share);
-    double at = share * vectors_before(k, k->out_c, lanes);
-    int64_t block = (int64_t)(at / k->tile_vectors);
-    double first = vectors_before(k, block, lanes);
-    double vectors = vectors_before(k, block + 1, lanes) - first;
-    return block * qgc_conv_tiles(k) + find_tile_bound(k, (at - first) / vectors);
+    int64_t whole = k->channels / (4 * (int64_t)lanes), rest = k->channels - whole * 4 * lanes;
+    return num <= whole ? num * lanes : whole * lanes + qgc_chunk_lanes(rest, lanes);
 }
 
-/* Rows in the first |num| blocks of them: the short ones come last. */
-static double rows_before(const qgc_depthwise_kernel *k, int64_t num)
+/* Of the first |num| chunks of blocks of rows, of which the short ones come last. */
+static double depthwise_before(const qgc_depthwise_kernel *k, uint32_t lanes, int64_t num)
 {
+    int64_t chunks = qgc_depthwise_chunks(k, lanes), block = num / chunks;
     int64_t whole = k->images * (k->out_h / k->rows), rest = k->out_h % k->rows;
-    int64_t before = num < whole ? num : whole;
-    return (double)(before * k->rows + (num - before) * rest);
+    int64_t before = block < whole ? block : whole;
+    double rows = (double)(before * k->rows + (block - before) * rest);
+    double of_block = (double)lanes_before(k, lanes, num % chunks);
+    double at = block < whole ? k->rows : (double)rest;
+    return rows * (double)lanes_before(k, lanes, chunks) + at * of_block;
 }
 
-/* What the first |num| units of a step take, in a unit of the step's own. */
-static double cost_before(const qgc_step *step, uint32_t lanes, int64_t num)
+static double conv_before(const qgc_conv_kernel *k, uint32_t lanes, int64_t num)
 {
-    const qgc_conv_kernel *k = (const qgc_conv_kernel *)step->kernel;
-    if (step->kind == QGC_STEP_KERNEL && step->kernel->kind == QGC_KERNEL_DEPTHWISE)
-        return rows_before((const qgc_depthwise_kernel *)step->kernel, num);
-    if (!is_conv(step))
-        return (double)num;
     int64_t tiles = qgc_conv_tiles(k);
     if (!k->by_block || tiles < 1)
         return cost_of_tiles(k, num);
@@ -117,6 +95,29 @@ static double cost_before(const qgc_step *step, uint32_t lanes, int64_t num)
     double first = vectors_before(k, block, lanes);
     double vectors = vectors_before(k, block + 1, lanes) - first;
     return first * cost_of_tiles(k, tiles) + vectors * cost_of_tiles(k, num % tiles);
+}
+
+/* What the first |num| units of a step take, in a unit of the step's own. */
+static double cost_before(const qgc_step *step, uint32_t lanes, int64_t num)
+{
+    if (is_conv(step))
+        return conv_before((const qgc_conv_kernel *)step->kernel, lanes, num);
+    if (step->kind == QGC_STEP_KERNEL && step->kernel->kind == QGC_KERNEL_DEPTHWISE)
+        return depthwise_before((const qgc_depthwise_kernel *)step->kernel, lanes, num);
+    return (double)num;
+}
+
+/* The unit before which about |share| of the step's work is done. */
+static int64_t find_bound(const qgc_step *step, uint32_t lanes, double share)
+{
+    double wanted = share * cost_before(step, lanes, step->units);
+    int64_t low = 0, high = step->units; /* what is before |low| is not more than wanted */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        *(cost_before(step, lanes, middle) <= wanted ? &low : &high) = middle;
+    }
+    double below = wanted - cost_before(step, lanes, low);
+    return below <= cost_before(step, lanes, high) - wanted ? low : high;
 }
 
 static double find_balance(const qgc_step *step, uint32_t lanes)
@@ -133,10 +134,8 @@ static double find_balance(const qgc_step *step, uint32_t lanes)
 static void set_bounds(qgc_plan *plan, qgc_step *step, uint32_t lanes)
 {
     int64_t *bounds = QGC_NEW_ARRAY(&plan->arena, int64_t, step->parts + 1);
-    const qgc_conv_kernel *k = (const qgc_conv_kernel *)step->kernel;
     for (uint32_t i = 1; i < step->parts; i++)
-        bounds[i] = is_conv(step) ? find_conv_bound(k, lanes, (double)i / step->parts)
-                                  : step->units * i / step->parts;
+        bounds[i] = find_bound(step, lanes, (double)i / step->parts);
     bounds[step->parts] = step->units;
     step->bounds = bounds;
     step->balance = find_balance(step, lanes);

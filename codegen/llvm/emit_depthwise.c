@@ -10,7 +10,7 @@ typedef struct depthwise {
     const qgc_depthwise_kernel *k;
     LLVMValueRef in, out, addend;
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers; /* of the chunk */
-    LLVMValueRef begin, end;
+    LLVMValueRef begin, end;                                      /* blocks of the chunk */
     uint32_t rows;    /* of the block */
     uint32_t lanes;   /* of the chunk's vectors */
     int64_t channels; /* of the chunk */
@@ -227,7 +227,7 @@ static void emit_block(depthwise *d, LLVMValueRef image, LLVMValueRef row)
         emit_tile(d, (uint32_t)rest, qgc_emit_i64(e, whole), in, out, addend);
 }
 
-/* Full blocks are the units [0, whole * images), then comes one block of the rest per image. */
+/* Full blocks are [0, whole * images), then comes one block of the rest per image. */
 static void emit_rows(depthwise *d)
 {
     qgc_emitter *e = d->e;
@@ -252,16 +252,30 @@ static void emit_rows(depthwise *d)
     }
 }
 
-/* All rows of the chunk at |channel|; |base|: addresses of the whole kernel's. */
-static void emit_chunk(const depthwise *base, LLVMValueRef channel, LLVMValueRef weights,
+/* The first block whose unit of chunk |chunk| is not before |unit|. */
+static LLVMValueRef emit_first_block(const depthwise *d, LLVMValueRef unit, LLVMValueRef chunk)
+{
+    qgc_emitter *e = d->e;
+    int64_t chunks = qgc_depthwise_chunks(d->k, e->level->lanes);
+    LLVMValueRef last = LLVMBuildSub(e->builder, qgc_emit_i64(e, chunks - 1), chunk, "");
+    LLVMValueRef sum = LLVMBuildAdd(e->builder, unit, last, "");
+    return LLVMBuildUDiv(e->builder, sum, qgc_emit_i64(e, chunks), "");
+}
+
+/* Those blocks of the chunk at |channel| that are units of this call; |base|: addresses and units
+ * of the whole kernel. */
+static void emit_chunk(const depthwise *base, LLVMValueRef channel, LLVMValueRef chunk,
                        uint32_t lanes, int64_t channels)
 {
     qgc_emitter *e = base->e;
     depthwise d = *base;
     LLVMValueRef list = qgc_emit_mul_const(e, channel, 4);
+    int64_t bytes = qgc_depthwise_row_vectors(d.k) * e->level->lanes * 4 * d.k->kernel_h;
+    d.begin = emit_first_block(base, base->begin, chunk);
+    d.end = emit_first_block(base, base->end, chunk);
     d.lanes = lanes;
     d.channels = channels;
-    d.weights = weights;
+    d.weights = qgc_emit_at(e, base->weights, qgc_emit_mul_const(e, chunk, bytes));
     d.in = qgc_emit_at(e, base->in, channel);
     d.out = qgc_emit_at(e, base->out, d.k->epilogue.is_raw ? list : channel);
     d.addend = base->addend ? qgc_emit_at(e, base->addend, channel) : NULL;
@@ -272,25 +286,21 @@ static void emit_chunk(const depthwise *base, LLVMValueRef channel, LLVMValueRef
     emit_rows(&d);
 }
 
-static void emit_chunks(depthwise *d)
+static void emit_chunks(const depthwise *d)
 {
     qgc_emitter *e = d->e;
-    const qgc_depthwise_kernel *k = d->k;
-    int64_t size = 4 * (int64_t)e->level->lanes, whole = k->channels / size * size;
-    d->lanes = e->level->lanes;
-    int64_t bytes = row_weights(d) * k->kernel_h;
+    int64_t channels = d->k->channels, size = 4 * (int64_t)e->level->lanes;
+    int64_t rest = channels % size, whole = channels - rest;
     if (whole) {
         qgc_loop loop = {0};
         qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), size);
         LLVMValueRef chunk = LLVMBuildUDiv(e->builder, loop.index, qgc_emit_i64(e, size), "");
-        emit_chunk(d, loop.index, qgc_emit_at(e, d->weights, qgc_emit_mul_const(e, chunk, bytes)),
-                   e->level->lanes, size);
+        emit_chunk(d, loop.index, chunk, e->level->lanes, size);
         qgc_loop_end(e, &loop);
     }
-    LLVMValueRef weights = qgc_emit_at_const(e, d->weights, whole / size * bytes);
-    if (whole < k->channels)
-        emit_chunk(d, qgc_emit_i64(e, whole), weights,
-                   qgc_chunk_lanes(k->channels - whole, e->level->lanes), k->channels - whole);
+    if (rest)
+        emit_chunk(d, qgc_emit_i64(e, whole), qgc_emit_i64(e, whole / size),
+                   qgc_chunk_lanes(rest, e->level->lanes), rest);
 }
 
 void qgc_emit_depthwise(qgc_emitter *e, const qgc_kernel *kernel)
