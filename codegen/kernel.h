@@ -77,16 +77,19 @@ static inline int64_t qgc_block_channel(uint32_t vectors, uint32_t lanes, uint32
  * the dilation is 1, else channels bytes for each tap. The input's border holds the zero point.
  * With groups, all of it for each group: out_c channels from group_bytes of the input.
  *
- * Output rows whose windows hang over the border by the same kernel rows make a part. What those
- * rows would add, the zero point times their weights, stands in the part's own start. */
+ * Output pixels whose windows hang over the border by the same taps make a part. What those taps
+ * would add, the zero point times their weights, stands in the part's own start. Columns are told
+ * apart only where a run is a whole kernel row, of which some steps are left out. */
 typedef struct qgc_conv_part {
     int64_t first_row, rows;
-    int64_t first_run, end_run; /* computed */
-    int64_t tiles;              /* of the part; by_row: of each row */
-    int64_t units;              /* tiles; by_row: rows */
-    bool by_row;                /* tiles end with rows: pixels of one are a constant apart */
+    int64_t first_column, columns;
+    int64_t first_run, end_run;   /* computed */
+    int64_t first_step, end_step; /* of each run */
+    int64_t tiles;                /* of the part; by_row: of each row */
+    int64_t units;                /* tiles; by_row: rows */
+    bool by_row;                  /* tiles end with rows: pixels of one are a constant apart */
 } qgc_conv_part;
-enum { QGC_CONV_MAX_PARTS = 5 };
+enum { QGC_CONV_MAX_ROWS = 5, QGC_CONV_MAX_COLUMNS = 5, QGC_CONV_MAX_PARTS = 9 };
 
 /* How a convolution takes its products where the level has no dot product of bytes. A byte step is
  * pmaddubsw of four bytes, for weights with which no pair of products passes 16 bits, which is

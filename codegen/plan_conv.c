@@ -22,6 +22,8 @@ typedef struct conv {
     const qgc_product *m;
     weights w;
     qgc_conv_kernel *k;
+    uint32_t num_split; /* as many parts as there are if columns are told apart, or 0 */
+    qgc_conv_part split[QGC_CONV_MAX_PARTS];
 } conv;
 
 /* ---- packing ---- */
@@ -38,7 +40,7 @@ static int64_t weight_offset(const conv *c, int64_t run, int64_t k)
     return (channel * w->kernel_h + row) * w->kernel_w + column;
 }
 
-/* Sums of a block's weights: all of them, and those in runs that a part leaves out. */
+/* Sums of a block's weights: all of them, and those of steps that a part leaves out. */
 typedef struct block_sums {
     uint32_t all[QGC_MAX_BLOCK]; /* modulo 2^32 */
     int64_t magnitude[QGC_MAX_BLOCK];
@@ -47,7 +49,7 @@ typedef struct block_sums {
 
 /* Where four bytes of a run are, or the |num| that it has, among the weights of an output. */
 typedef struct four {
-    int64_t run, num, offsets[4];
+    int64_t run, step, num, offsets[4];
 } four;
 
 /* Of all steps of all runs, in |arena|. */
@@ -59,6 +61,7 @@ static four *find_fours(const conv *c, qgc_arena *arena)
         four *f = &fours[i];
         int64_t byte = i % c->k->run_steps * 4, left = c->w.run_bytes - byte;
         f->run = i / c->k->run_steps;
+        f->step = i % c->k->run_steps;
         f->num = left < 4 ? left : 4;
         for (int64_t b = 0; b < f->num; b++)
             f->offsets[b] = weight_offset(c, f->run, byte + b);
@@ -112,8 +115,14 @@ static inline int32_t absolute(int32_t x)
     return x < 0 ? -x : x;
 }
 
+static bool leaves_out(const qgc_conv_part *part, const four *f)
+{
+    return f->run < part->first_run || f->run >= part->end_run || f->step < part->first_step ||
+           f->step >= part->end_step;
+}
+
 /* |first|: the vector's first lane in the block. Words: these loops become vectors. */
-static void add_sums(const qgc_conv_kernel *k, int64_t run, uint32_t first, uint32_t lanes,
+static void add_sums(const qgc_conv_kernel *k, const four *f, uint32_t first, uint32_t lanes,
                      const uint32_t *packed, block_sums *sums)
 {
     int32_t sum[QGC_MAX_BLOCK], magnitude[QGC_MAX_BLOCK];
@@ -128,7 +137,7 @@ static void add_sums(const qgc_conv_kernel *k, int64_t run, uint32_t first, uint
     for (uint32_t l = 0; l < lanes; l++)
         sums->magnitude[first + l] += magnitude[l];
     for (uint32_t i = 0; i < k->num_parts; i++)
-        if (run < k->parts[i].first_run || run >= k->parts[i].end_run)
+        if (leaves_out(&k->parts[i], f))
             for (uint32_t l = 0; l < lanes; l++)
                 sums->left_out[i][first + l] += sum[l];
 }
@@ -155,13 +164,14 @@ static int8_t *pack_block(const conv *c, const four *fours, int64_t group, int64
         for (int64_t i = 0; i < num; i++) {
             uint32_t *step = words + (i * vectors + vector) * lanes;
             pack_step(&fours[i], from, used, flip, step);
-            add_sums(k, fours[i].run, vector * lanes, lanes, step, sums);
+            add_sums(k, &fours[i], vector * lanes, lanes, step, sums);
         }
     }
     return to + num * vectors * lanes * 4;
 }
 
-/* The starts of a block: of each part what its left-out runs would add. |start|: the whole ones. */
+/* The starts of a block: of each part what its left-out steps would add. |start|: the whole ones.
+ */
 static void fill_starts(const conv *c, const qgc_lists *lists, uint32_t lanes, int32_t *start,
                         const block_sums *sums)
 {
@@ -226,7 +236,7 @@ static bool is_flat(const qgc_conv_kernel *k, const qgc_conv_part *part)
 {
     const qgc_pixels *all[] = {&k->in, &k->out, k->epilogue.has_addend ? &k->addend : NULL};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] && !qgc_pixels_are_flat(all[i], k->images, part->rows, k->out_w))
+        if (all[i] && !qgc_pixels_are_flat(all[i], k->images, part->rows, part->columns))
             return false;
     return true;
 }
@@ -237,7 +247,7 @@ static bool goes_by_row(const qgc_conv_kernel *k, const qgc_conv_part *part)
 {
     enum { LONG_ROW = 20, ROW = 8, SHORT_SUM = 64 };
     bool is_short = k->num_runs * k->run_steps * k->tile_vectors <= SHORT_SUM;
-    return !is_flat(k, part) && k->out_w >= (is_short ? ROW : LONG_ROW);
+    return !is_flat(k, part) && part->columns >= (is_short ? ROW : LONG_ROW);
 }
 
 /* Most pixels of a tile. One vector per pixel is short of loads, so the more pixels share one of
@@ -275,10 +285,40 @@ static void choose_tile(const conv *c)
     for (uint32_t i = 0; i < k->num_parts; i++) {
         qgc_conv_part *part = &k->parts[i];
         int64_t rows = k->images * part->rows;
-        int64_t pixels = part->by_row ? k->out_w : rows * k->out_w;
+        int64_t pixels = part->by_row ? part->columns : rows * part->columns;
         part->tiles = (pixels + k->tile_pixels - 1) / k->tile_pixels;
         part->units = part->by_row ? rows : part->tiles;
     }
+}
+
+/* In half dot products of a step per vector: a tile loads its weights, too. */
+static int64_t work_of(const qgc_conv_kernel *k)
+{
+    int64_t work = 0;
+    for (uint32_t i = 0; i < k->num_parts; i++) {
+        const qgc_conv_part *part = &k->parts[i];
+        int64_t pixels = k->images * part->rows * part->columns;
+        int64_t tiles = part->units * (part->by_row ? part->tiles : 1);
+        int64_t steps = (part->end_run - part->first_run) * (part->end_step - part->first_step);
+        work += (2 * pixels + tiles) * steps;
+    }
+    return work;
+}
+
+/* More parts are more tiles that are not full, and more code: they have to save a hundredth. */
+static void choose_parts(const conv *c)
+{
+    enum { WORTH = 100 };
+    qgc_conv_kernel *k = c->k, whole;
+    choose_tile(c);
+    if (!c->num_split)
+        return;
+    whole = *k;
+    k->num_parts = c->num_split;
+    memcpy(k->parts, c->split, sizeof k->parts);
+    choose_tile(c);
+    if (work_of(k) > work_of(&whole) / WORTH * (WORTH - 1))
+        *k = whole;
 }
 
 /* What threads do not share each of them reads, which costs the same whether it comes from weights
@@ -321,10 +361,9 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
     k->base.kind = QGC_KERNEL_CONV;
     k->base.num_constants = QGC_CONV_NUM_CONSTANTS;
     k->base.constants = QGC_NEW_ARRAY(arena, const void *, QGC_CONV_NUM_CONSTANTS);
-    k->run_steps = (c->w.run_bytes + 3) / 4;
     k->epilogue.has_addend = addend != NULL;
     k->zero_point_is_input = c->m->x_zero_point != NULL;
-    choose_tile(c);
+    choose_parts(c);
     choose_units(c, in);
     const char *dot = pack(c, in->bytes);
     qgc_buffer *second = c->m->x_zero_point ? qgc_planner_plain(p, c->m->x_zero_point) : addend;
@@ -351,6 +390,18 @@ static void add_step(conv *c, qgc_buffer *in, qgc_buffer *addend, qgc_buffer *ou
 static const char *check_zero_point(const qgc_product *m)
 {
     return m->x_zero_point && m->epilogue ? "a zero point is an operand" : NULL;
+}
+
+/* Four bytes each. */
+static int64_t steps_of(int64_t run_bytes)
+{
+    return (run_bytes + 3) / 4;
+}
+
+static qgc_conv_part whole_part(const qgc_conv_kernel *k)
+{
+    return (qgc_conv_part){
+        .rows = k->out_h, .columns = k->out_w, .end_run = k->num_runs, .end_step = k->run_steps};
 }
 
 /* ---- linear, matmul ---- */
@@ -392,9 +443,10 @@ static const char *plan_rows(qgc_planner *p, const qgc_node *node)
         .out = {.image = rows * out_pixel, .row = rows * out_pixel, .pixel = out_pixel},
         .addend = {.image = rows * out_c, .row = rows * out_c, .pixel = out_c},
         .num_runs = 1,
-        .num_parts = 1,
-        .parts = {{.rows = 1, .end_run = 1}},
+        .run_steps = steps_of(in_c),
         .run_offsets = QGC_NEW(&p->plan->arena, int64_t)};
+    c.k->num_parts = 1;
+    c.k->parts[0] = whole_part(c.k);
     qgc_buffer *in = qgc_planner_rows(p, m.x);
     qgc_buffer *addend = m.addend ? qgc_planner_rows(p, m.addend) : NULL;
     const qgc_value *y = qgc_product_result(&m);
@@ -419,21 +471,36 @@ static int64_t *run_offsets(const conv *c, const qgc_window *win, const qgc_pixe
 
 /* ---- parts ---- */
 
+typedef struct range {
+    int64_t begin, end;
+} range;
+
 static int64_t clamp(int64_t x, int64_t lo, int64_t hi)
 {
     return x < lo ? lo : x > hi ? hi : x;
 }
 
+/* The |num| taps from |first| on, |dilation| apart, that are inside an image of |size|. */
+static range taps_inside(int64_t first, int64_t num, int64_t dilation, int64_t size)
+{
+    int64_t before = first < 0 ? (-first + dilation - 1) / dilation : 0;
+    int64_t inside = first < size ? (size - first + dilation - 1) / dilation : 0;
+    int64_t end = clamp(inside, 0, num);
+    return (range){clamp(before, 0, end), end};
+}
+
 /* The runs of output row |row| whose kernel rows are inside the image of |height|. */
 static qgc_conv_part part_of_row(const conv *c, const qgc_window *win, int64_t height, int64_t row)
 {
-    int64_t first = row * win->stride[0] - win->border.top, dilation = win->dilation[0];
-    int64_t before = first < 0 ? (-first + dilation - 1) / dilation : 0;
-    int64_t inside = first < height ? (height - first + dilation - 1) / dilation : 0;
-    int64_t kernel_h = c->w.kernel_h, per_row = c->k->num_runs / kernel_h;
-    int64_t end = clamp(inside, 0, kernel_h), begin = clamp(before, 0, end);
-    return (qgc_conv_part){
-        .first_row = row, .rows = 1, .first_run = begin * per_row, .end_run = end * per_row};
+    int64_t first = row * win->stride[0] - win->border.top;
+    range rows = taps_inside(first, c->w.kernel_h, win->dilation[0], height);
+    int64_t per_row = c->k->num_runs / c->w.kernel_h;
+    qgc_conv_part part = whole_part(c->k);
+    part.first_row = row;
+    part.rows = 1;
+    part.first_run = rows.begin * per_row;
+    part.end_run = rows.end * per_row;
+    return part;
 }
 
 /* Only worth their code where they leave out at least a hundredth of the work. */
@@ -448,7 +515,7 @@ static void find_parts(const conv *c, const qgc_window *win, int64_t height)
         computed += one.end_run - one.first_run;
         if (last && last->first_run == one.first_run && last->end_run == one.end_run)
             last->rows++;
-        else if (k->num_parts < QGC_CONV_MAX_PARTS)
+        else if (k->num_parts < QGC_CONV_MAX_ROWS)
             k->parts[k->num_parts++] = one;
         else
             computed = all;
@@ -456,7 +523,54 @@ static void find_parts(const conv *c, const qgc_window *win, int64_t height)
     if (computed + (all + 99) / 100 <= all)
         return;
     k->num_parts = 1;
-    k->parts[0] = (qgc_conv_part){.rows = k->out_h, .end_run = k->num_runs};
+    k->parts[0] = whole_part(k);
+}
+
+/* |part| in classes of columns, into |columns|; how many, 0: too many. */
+static uint32_t find_columns(const conv *c, const qgc_window *win, int64_t width,
+                             const qgc_conv_part *part, qgc_conv_part *columns)
+{
+    uint32_t num = 0;
+    for (int64_t x = 0; x < c->k->out_w; x++) {
+        int64_t first = x * win->stride[1] - win->border.left;
+        range taps = taps_inside(first, c->w.kernel_w, 1, width);
+        int64_t begin = taps.begin * c->w.in_c / 4, end = taps.end * c->w.in_c / 4;
+        qgc_conv_part *last = num ? &columns[num - 1] : NULL;
+        if (last && last->first_step == begin && last->end_step == end) {
+            last->columns++;
+            continue;
+        }
+        if (num == QGC_CONV_MAX_COLUMNS)
+            return 0;
+        columns[num] = *part;
+        columns[num].first_column = x;
+        columns[num].columns = 1;
+        columns[num].first_step = begin;
+        columns[num++].end_step = end;
+    }
+    return num;
+}
+
+/* Columns of the part with most rows: at the upper and lower border they would be single pixels. */
+static void split_columns(conv *c, const qgc_window *win, int64_t width)
+{
+    const qgc_conv_kernel *k = c->k;
+    qgc_conv_part columns[QGC_CONV_MAX_COLUMNS];
+    uint32_t largest = 0, num;
+    for (uint32_t i = 1; i < k->num_parts; i++)
+        if (k->parts[i].rows > k->parts[largest].rows)
+            largest = i;
+    if (!c->w.merged || c->w.in_c % 4 || c->p->target->widens_bytes)
+        return;
+    num = find_columns(c, win, width, &k->parts[largest], columns);
+    if (num < 2)
+        return;
+    for (uint32_t i = 0; i < k->num_parts; i++)
+        if (i == largest)
+            for (uint32_t j = 0; j < num; j++)
+                c->split[c->num_split++] = columns[j];
+        else
+            c->split[c->num_split++] = k->parts[i];
 }
 
 void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
@@ -479,7 +593,9 @@ void qgc_add_conv(qgc_planner *p, const qgc_product *m, const qgc_window *win,
                              .groups = groups,
                              .group_bytes = c.w.in_c};
     c.k->num_runs = c.w.merged ? c.w.kernel_h : c.w.kernel_h * c.w.kernel_w;
+    c.k->run_steps = steps_of(c.w.run_bytes);
     find_parts(&c, win, b->in->h);
+    split_columns(&c, win, b->in->w);
     c.k->run_offsets = run_offsets(&c, win, &b->in_pixels);
     c.k->in = b->in_pixels;
     c.k->in.row *= win->stride[0];

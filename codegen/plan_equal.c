@@ -9,8 +9,8 @@
 
 /* Whoever adds a field finds this, and adds it below. */
 _Static_assert(sizeof(qgc_epilogue) == 28, "is_same_epilogue compares all fields");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 56, "is_same_part does, too");
-_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 600, "is_same_conv does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_part) == 88, "is_same_part does, too");
+_Static_assert(sizeof(void *) != 8 || sizeof(qgc_conv_kernel) == 1112, "is_same_conv does, too");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_depthwise_kernel) == 312, "and is_same_depthwise");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_chain_kernel) == 880, "and is_same_chain");
 _Static_assert(sizeof(void *) != 8 || sizeof(qgc_resize_kernel) == 120, "and is_same_resize");
@@ -35,9 +35,11 @@ static bool is_same_pixels(const qgc_pixels *a, const qgc_pixels *b)
 
 static bool is_same_part(const qgc_conv_part *a, const qgc_conv_part *b)
 {
-    return a->first_row == b->first_row && a->rows == b->rows && a->first_run == b->first_run &&
-           a->end_run == b->end_run && a->tiles == b->tiles && a->units == b->units &&
-           a->by_row == b->by_row;
+    return a->first_row == b->first_row && a->rows == b->rows &&
+           a->first_column == b->first_column && a->columns == b->columns &&
+           a->first_run == b->first_run && a->end_run == b->end_run &&
+           a->first_step == b->first_step && a->end_step == b->end_step && a->tiles == b->tiles &&
+           a->units == b->units && a->by_row == b->by_row;
 }
 
 static bool is_same_pairs(const qgc_conv_pairs *a, const qgc_conv_pairs *b)

@@ -45,7 +45,8 @@ static int64_t units_of(const qgc_step *step)
 static double conv_unit_cost(const qgc_conv_kernel *k, const qgc_conv_part *part)
 {
     double runs = (double)(part->end_run - part->first_run) / (double)k->num_runs;
-    return runs * (part->by_row ? (double)part->tiles : 1);
+    double steps = (double)(part->end_step - part->first_step) / (double)k->run_steps;
+    return runs * steps * (part->by_row ? (double)part->tiles : 1);
 }
 
 /* Of the first |num| tiles of a block. */

@@ -25,7 +25,7 @@ typedef struct conv {
 
 /* A part as its tiles see it. */
 typedef struct part {
-    int64_t first_run, end_run;
+    int64_t first_run, end_run, first_step, end_step;
     int64_t start; /* bytes, in the lists of starts */
     qgc_emit_image map;
     qgc_pixels in, out, addend, wide;
@@ -149,10 +149,9 @@ static void emit_step(conv *c, const block *b, const tile *t, uint32_t phase, LL
 static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
 {
     qgc_emitter *e = c->e;
-    int64_t steps = c->k->run_steps, step_bytes = (int64_t)b->vectors * c->lanes * 4;
-    step_bytes *= step_scale(c);
-    for (int64_t s = 0; s < steps; s++) {
-        int64_t step = run * steps + s;
+    int64_t step_bytes = (int64_t)b->vectors * c->lanes * 4 * step_scale(c);
+    for (int64_t s = b->part->first_step; s < b->part->end_step; s++) {
+        int64_t step = run * c->k->run_steps + s;
         qgc_emit_fence(e);
         emit_fetch(c, t, qgc_emit_i64(e, step * step_bytes), step_bytes);
         emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0),
@@ -166,10 +165,14 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
     qgc_emitter *e = c->e;
     uint32_t num = t->pixels * b->vectors * t->phases;
     int64_t step_bytes = (int64_t)b->vectors * c->lanes * 4 * step_scale(c);
-    int64_t steps = c->k->run_steps;
+    int64_t steps = b->part->end_step - b->part->first_step;
     int64_t least = t->phases > 2 ? t->phases : 2, unroll = steps >= least ? least : steps;
-    int64_t whole = steps / unroll * unroll, offset = c->k->run_offsets[run];
-    LLVMValueRef w_run = qgc_emit_at_const(e, b->weights, run * steps * step_bytes);
+    int64_t whole = unroll ? steps / unroll * unroll : 0;
+    int64_t offset = c->k->run_offsets[run] + 4 * b->part->first_step;
+    int64_t w_offset = (run * c->k->run_steps + b->part->first_step) * step_bytes;
+    LLVMValueRef w_run = qgc_emit_at_const(e, b->weights, w_offset);
+    if (!whole)
+        return;
     qgc_loop loop = {.num_carried = num};
     for (uint32_t i = 0; i < num; i++)
         loop.carried[i] = t->acc[i];
@@ -177,7 +180,7 @@ static void emit_run(conv *c, const block *b, tile *t, int64_t run)
     LLVMValueRef at = qgc_emit_mul_const(e, loop.index, 4 * step_scale(c));
     LLVMValueRef w_at = qgc_emit_mul_const(e, loop.index, step_bytes);
     LLVMValueRef w = qgc_emit_at(e, w_run, w_at);
-    LLVMValueRef done = qgc_emit_i64(e, run * steps * step_bytes);
+    LLVMValueRef done = qgc_emit_i64(e, w_offset);
     emit_fetch(c, t, LLVMBuildAdd(e->builder, done, w_at, ""), unroll * step_bytes);
     for (int64_t u = 0; u < unroll; u++)
         emit_step(c, b, t, (uint32_t)(u % t->phases), at, offset + 4 * u,
@@ -329,7 +332,8 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
         if (c->wide)
             t.wide[p] = emit_address(c, r, &r->wide, c->wide, first_pixel, p);
     }
-    bool is_short = (r->end_run - r->first_run) * c->k->run_steps <= STRAIGHT_STEPS &&
+    int64_t steps = (r->end_run - r->first_run) * (r->end_step - r->first_step);
+    bool is_short = steps <= STRAIGHT_STEPS &&
                     c->e->level->lanes == 16; /* with fewer or smaller registers it spills */
     emit_start(c, b, &t);
     if (pairs->is_listed && r->first_run < r->end_run)
@@ -424,10 +428,10 @@ static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t
     at.out = qgc_emit_row_address(e, &all->out, c->out, image, row);
     if (c->addend)
         at.addend = qgc_emit_row_address(e, &all->addend, c->addend, image, row);
-    r.map = (qgc_emit_image){1, 1, c->k->out_w};
+    r.map = (qgc_emit_image){1, 1, p->columns};
     r.in.first = r.out.first = r.addend.first = r.wide.first = 0;
     inner.part = &r;
-    balance l = get_balance(c->k->out_w, p->tiles);
+    balance l = get_balance(p->columns, p->tiles);
     emit_row_tiles(&at, &inner, 0, l.small + 1, l.num_large);
     emit_row_tiles(&at, &inner, l.num_large * (l.small + 1), l.small, l.num_small);
     qgc_loop_end(e, &loop);
@@ -436,14 +440,14 @@ static void emit_by_row(conv *c, const block *b, const qgc_conv_part *p, int64_t
 /* Units are tiles of the part's pixels as they come, across rows. */
 static void emit_across(conv *c, const block *b, const qgc_conv_part *p, int64_t unit)
 {
-    balance l = get_balance(c->k->images * p->rows * c->k->out_w, p->tiles);
+    balance l = get_balance(c->k->images * p->rows * p->columns, p->tiles);
     emit_tile_range(c, b, l.small + 1, unit, l.num_large, 0);
     emit_tile_range(c, b, l.small, unit + l.num_large, l.num_small, l.num_large * (l.small + 1));
 }
 
 static qgc_pixels part_pixels(const qgc_conv_part *p, qgc_pixels pixels)
 {
-    pixels.first += p->first_row * pixels.row;
+    pixels.first += p->first_row * pixels.row + p->first_column * pixels.pixel;
     return pixels;
 }
 
@@ -465,8 +469,10 @@ static void emit_tiles(conv *c, const block *whole)
         const qgc_conv_part *p = &k->parts[i];
         part r = {.first_run = p->first_run,
                   .end_run = p->end_run,
+                  .first_step = p->first_step,
+                  .end_step = p->end_step,
                   .start = i * starts,
-                  .map = {k->images, p->rows, k->out_w},
+                  .map = {k->images, p->rows, p->columns},
                   .in = part_pixels(p, k->in),
                   .wide = widened_pixels(part_pixels(p, k->in)),
                   .out = part_pixels(p, k->out),
