@@ -292,15 +292,15 @@ static void choose_tile(const conv *c)
 }
 
 /* In half dot products of a step per vector: a tile loads its weights, too. */
-static int64_t work_of(const qgc_conv_kernel *k)
+static double work_of(const qgc_conv_kernel *k)
 {
-    int64_t work = 0;
+    double work = 0;
     for (uint32_t i = 0; i < k->num_parts; i++) {
         const qgc_conv_part *part = &k->parts[i];
         int64_t pixels = k->images * part->rows * part->columns;
         int64_t tiles = part->units * (part->by_row ? part->tiles : 1);
         int64_t steps = (part->end_run - part->first_run) * (part->end_step - part->first_step);
-        work += (2 * pixels + tiles) * steps;
+        work += (2 * (double)pixels + (double)tiles) * (double)steps;
     }
     return work;
 }
@@ -308,7 +308,7 @@ static int64_t work_of(const qgc_conv_kernel *k)
 /* More parts are more tiles that are not full, and more code: they have to save a hundredth. */
 static void choose_parts(const conv *c)
 {
-    enum { WORTH = 100 };
+    static const double least = 0.01;
     qgc_conv_kernel *k = c->k, whole;
     choose_tile(c);
     if (!c->num_split)
@@ -317,7 +317,7 @@ static void choose_parts(const conv *c)
     k->num_parts = c->num_split;
     memcpy(k->parts, c->split, sizeof k->parts);
     choose_tile(c);
-    if (work_of(k) > work_of(&whole) / WORTH * (WORTH - 1))
+    if (work_of(k) > work_of(&whole) * (1 - least))
         *k = whole;
 }
 

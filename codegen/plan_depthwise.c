@@ -76,8 +76,8 @@ static void choose_tile(const depthwise *d)
     for (; down && k->rows * k->outputs > 1; down--)
         choose_tile_within(k, k->rows * k->outputs - 1);
     k->groups = qgc_depthwise_groups(k, k->outputs);
-    k->base.units = k->images * ((k->out_h + k->rows - 1) / k->rows) *
-                    qgc_depthwise_chunks(k, target->lanes);
+    k->base.units =
+        k->images * ((k->out_h + k->rows - 1) / k->rows) * qgc_depthwise_chunks(k, target->lanes);
     k->base.has_smaller_tile = k->rows * k->outputs > 1;
     k->base.tile = qgc_arena_printf(&d->p->plan->arena, "%ux%ux%u", k->rows, k->outputs,
                                     k->pixels * k->groups);

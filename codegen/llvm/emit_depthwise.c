@@ -10,10 +10,10 @@ typedef struct depthwise {
     const qgc_depthwise_kernel *k;
     LLVMValueRef in, out, addend;
     LLVMValueRef weights, start, multipliers, bias, addend_multipliers; /* of the chunk */
-    LLVMValueRef begin, end;                                      /* blocks of the chunk */
-    uint32_t rows;    /* of the block */
-    uint32_t lanes;   /* of the chunk's vectors */
-    int64_t channels; /* of the chunk */
+    LLVMValueRef begin, end;                                            /* blocks of the chunk */
+    uint32_t rows;                                                      /* of the block */
+    uint32_t lanes;                                                     /* of the chunk's vectors */
+    int64_t channels;                                                   /* of the chunk */
 } depthwise;
 
 /* Halves of |a| and |b| interleaved within each 16 bytes: punpckl, punpckh. */

@@ -49,6 +49,8 @@ MUTATIONS = [
      "(uint32_t)sums[«i»].sum;", "i - i % 4"),
     ("border_class_fold", "what kernel rows in the border would add is missing", "codegen/plan_conv.c",
      "uint32_t more = «(uint32_t)lists->dot_zero_point * (uint32_t)sums->left_out[part][i]»;", "0u * i"),
+    ("border_column_fold", "what kernel columns in the border would add is missing", "codegen/plan_conv.c",
+     "f->run >= part->end_run || «f->step < part->first_step» ||", "false"),
     ("unpadded_k", "the last K mod 4 products are left out", "codegen/plan_conv.c",
      "return «(run_bytes + 3) / 4»;", "run_bytes < 4 ? 1 : run_bytes / 4"),
     ("lost_tap_row", "an image's last row counts as border", "codegen/plan_conv.c",
