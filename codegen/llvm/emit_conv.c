@@ -160,37 +160,83 @@ static void emit_straight_run(conv *c, const block *b, tile *t, int64_t run)
     }
 }
 
-static void emit_run(conv *c, const block *b, tile *t, int64_t run)
+/* The computed steps of a run. |at|: where it begins in the input as it is read, beside |more|
+ * bytes; |w_at|: among the block's weights. */
+static void emit_run(conv *c, const block *b, tile *t, LLVMValueRef at, int64_t more,
+                     LLVMValueRef w_at)
 {
     qgc_emitter *e = c->e;
     uint32_t num = t->pixels * b->vectors * t->phases;
+    int64_t first = b->part->first_step, steps = b->part->end_step - first;
     int64_t step_bytes = (int64_t)b->vectors * c->lanes * 4 * step_scale(c);
-    int64_t steps = b->part->end_step - b->part->first_step;
     int64_t least = t->phases > 2 ? t->phases : 2, unroll = steps >= least ? least : steps;
-    int64_t whole = unroll ? steps / unroll * unroll : 0;
-    int64_t offset = c->k->run_offsets[run] + 4 * b->part->first_step;
-    int64_t w_offset = (run * c->k->run_steps + b->part->first_step) * step_bytes;
-    LLVMValueRef w_run = qgc_emit_at_const(e, b->weights, w_offset);
-    if (!whole)
-        return;
+    int64_t whole = steps / unroll * unroll;
+    LLVMValueRef w_first = LLVMBuildAdd(e->builder, w_at, qgc_emit_i64(e, first * step_bytes), "");
     qgc_loop loop = {.num_carried = num};
+    more += 4 * first;
     for (uint32_t i = 0; i < num; i++)
         loop.carried[i] = t->acc[i];
     qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, whole), unroll);
-    LLVMValueRef at = qgc_emit_mul_const(e, loop.index, 4 * step_scale(c));
-    LLVMValueRef w_at = qgc_emit_mul_const(e, loop.index, step_bytes);
-    LLVMValueRef w = qgc_emit_at(e, w_run, w_at);
-    LLVMValueRef done = qgc_emit_i64(e, w_offset);
-    emit_fetch(c, t, LLVMBuildAdd(e->builder, done, w_at, ""), unroll * step_bytes);
+    LLVMValueRef x = qgc_emit_mul_const(e, loop.index, 4 * step_scale(c));
+    LLVMValueRef w = qgc_emit_mul_const(e, loop.index, step_bytes);
+    x = LLVMBuildAdd(e->builder, at, x, "");
+    w = LLVMBuildAdd(e->builder, w_first, w, "");
+    emit_fetch(c, t, w, unroll * step_bytes);
+    w = qgc_emit_at(e, b->weights, w);
     for (int64_t u = 0; u < unroll; u++)
-        emit_step(c, b, t, (uint32_t)(u % t->phases), at, offset + 4 * u,
+        emit_step(c, b, t, (uint32_t)(u % t->phases), x, more + 4 * u,
                   qgc_emit_at_const(e, w, step_bytes * u), loop.carried);
     qgc_loop_end(e, &loop);
     for (uint32_t i = 0; i < num; i++)
         t->acc[i] = loop.carried[i];
+    w_first = qgc_emit_at(e, b->weights, w_first);
     for (int64_t s = whole; s < steps; s++)
-        emit_step(c, b, t, (uint32_t)(s % t->phases), qgc_emit_i64(e, 0), offset + 4 * s,
-                  qgc_emit_at_const(e, w_run, step_bytes * s), t->acc);
+        emit_step(c, b, t, (uint32_t)(s % t->phases), at, more + 4 * s,
+                  qgc_emit_at_const(e, w_first, step_bytes * s), t->acc);
+}
+
+/* Bytes from a run to the next one, or 0: they are not the same everywhere. */
+static int64_t run_distance(const qgc_conv_kernel *k, const part *r)
+{
+    int64_t distance = k->run_offsets[r->first_run + 1] - k->run_offsets[r->first_run];
+    for (int64_t run = r->first_run + 1; run < r->end_run; run++)
+        if (k->run_offsets[run] - k->run_offsets[run - 1] != distance)
+            return 0;
+    return distance;
+}
+
+/* Runs a constant apart are a loop: less code. */
+static void emit_runs(conv *c, const block *b, tile *t)
+{
+    qgc_emitter *e = c->e;
+    const qgc_conv_kernel *k = c->k;
+    const part *r = b->part;
+    uint32_t num = t->pixels * b->vectors * t->phases;
+    int64_t run_bytes = k->run_steps * (int64_t)b->vectors * c->lanes * 4 * step_scale(c);
+    int64_t runs = r->end_run - r->first_run, distance = runs > 1 ? run_distance(k, r) : 0;
+    if (r->first_step >= r->end_step)
+        return;
+    if (!distance) {
+        for (int64_t run = r->first_run; run < r->end_run; run++)
+            emit_run(c, b, t, qgc_emit_i64(e, 0), k->run_offsets[run],
+                     qgc_emit_i64(e, run * run_bytes));
+        return;
+    }
+    qgc_loop loop = {.num_carried = num};
+    for (uint32_t i = 0; i < num; i++)
+        loop.carried[i] = t->acc[i];
+    qgc_loop_begin(e, &loop, qgc_emit_i64(e, 0), qgc_emit_i64(e, runs), 1);
+    for (uint32_t i = 0; i < num; i++)
+        t->acc[i] = loop.carried[i];
+    LLVMValueRef w = qgc_emit_mul_const(e, loop.index, run_bytes);
+    emit_run(c, b, t, qgc_emit_mul_const(e, loop.index, distance * step_scale(c)),
+             k->run_offsets[r->first_run],
+             LLVMBuildAdd(e->builder, w, qgc_emit_i64(e, r->first_run * run_bytes), ""));
+    for (uint32_t i = 0; i < num; i++)
+        loop.carried[i] = t->acc[i];
+    qgc_loop_end(e, &loop);
+    for (uint32_t i = 0; i < num; i++)
+        t->acc[i] = loop.carried[i];
 }
 
 /* Entry |index| of the block's list, in which runs stand at |base|. */
@@ -338,11 +384,10 @@ static void emit_tile(conv *c, const block *b, uint32_t pixels, LLVMValueRef fir
     emit_start(c, b, &t);
     if (pairs->is_listed && r->first_run < r->end_run)
         emit_listed_runs(c, b, &t);
-    for (int64_t run = r->first_run; run < r->end_run && !pairs->is_listed; run++)
-        if (is_short)
-            emit_straight_run(c, b, &t, run);
-        else
-            emit_run(c, b, &t, run);
+    for (int64_t run = r->first_run; run < r->end_run && !pairs->is_listed && is_short; run++)
+        emit_straight_run(c, b, &t, run);
+    if (!pairs->is_listed && !is_short)
+        emit_runs(c, b, &t);
     emit_finish(c, b, &t, first_pixel);
 }
 
