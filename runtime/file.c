@@ -169,37 +169,34 @@ static char *final_path(qgc_diag *diag, const char *path, mode_t *out_mode)
     return qgc_arena_strdup(diag->arena, qgc_str_from(realpath(path, resolved) ? resolved : path));
 }
 
-/* A second descriptor for the stream: the first one is the replacement's until it has its name. */
-static int open_output(qgc_diag *diag, const char *path, qgc_output *out, int *out_descriptor)
+/* A second descriptor for the stream: the first one is the replacement's until it has its name.
+ * Less than 0: errno says why. */
+static int open_output(qgc_diag *diag, const char *path, qgc_output *out)
 {
     mode_t mode;
     const char *final = final_path(diag, path, &mode);
     out->is_in_place = !final;
-    if (!final) {
-        *out_descriptor = open(path, O_WRONLY | O_CLOEXEC);
-        return *out_descriptor < 0 ? errno : 0;
-    }
-    int error = qgc_replacement_open(diag->arena, final, 0666, &out->replacement);
-    if (error)
-        return error;
+    if (!final)
+        return open(path, O_WRONLY | O_CLOEXEC);
+    errno = qgc_replacement_open(diag->arena, final, 0666, &out->replacement);
+    if (errno)
+        return -1;
     /* A file that is replaced keeps its permissions; where that is not allowed, the new ones do. */
     if (mode)
         (void)!fchmod(out->replacement.descriptor, mode);
-    *out_descriptor = fcntl(out->replacement.descriptor, F_DUPFD_CLOEXEC, 0);
-    return *out_descriptor < 0 ? errno : 0;
+    return fcntl(out->replacement.descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
 qgc_result qgc_output_open(qgc_diag *diag, const char *path, qgc_output *out)
 {
     *out = (qgc_output){.path = path, .replacement.descriptor = -1};
-    int descriptor = -1, error = open_output(diag, path, out, &descriptor);
-    if (!error) {
-        out->stream = fdopen(descriptor, "wb");
-        if (out->stream)
-            return QGC_OK;
-        error = errno;
+    int descriptor = open_output(diag, path, out);
+    out->stream = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (out->stream)
+        return QGC_OK;
+    int error = errno;
+    if (descriptor >= 0)
         close(descriptor);
-    }
     qgc_output_discard(out);
     return write_error(diag, path, error);
 }
