@@ -382,6 +382,7 @@ typedef struct qgc_move_dim {
     int64_t size, in, out; /* elements; bytes from one to the next */
     uint32_t table;        /* not 0: the constant with the bytes of each position, i64 */
 } qgc_move_dim;
+enum { QGC_MOVE_COMPUTED = UINT32_MAX }; /* a table that is input 1 */
 
 typedef struct qgc_move_kernel {
     qgc_kernel
@@ -396,6 +397,25 @@ typedef struct qgc_move_kernel {
     bool is_fill;  /* there is no input: the element is constant 0 */
     bool flip;     /* of one byte: the top bit changes */
 } qgc_move_kernel;
+
+/* Indices as the bytes to what they choose, i64: those of a tuple of |num_columns|, one tuple for
+ * each position of the loops.
+ *
+ * out[p] = sum over loops of p[d] * bytes + sum over columns of (index < 0 ? index + size : index)
+ * * bytes
+ *
+ * An index outside of its column's size gives any number; the second output, one i64, is the place
+ * of the first such index, from 1 on, or 0. */
+typedef struct qgc_indices_dim {
+    int64_t size, bytes;
+} qgc_indices_dim;
+
+typedef struct qgc_indices_kernel {
+    qgc_kernel base; /* units: 1 */
+    uint32_t rank, num_columns;
+    qgc_indices_dim dims[QGC_MAX_RANK], columns[QGC_MAX_RANK];
+    uint32_t index_bytes; /* 4 or 8 */
+} qgc_indices_kernel;
 
 /* Resizing of f32 along one axis, linear or cubic: weighted sums of a few positions, which are
  * known.

@@ -33,7 +33,7 @@ static qgc_move_part *only_part(mover *m)
 static qgc_move_axis *add_axis(qgc_move_part *part, int64_t size, int32_t in_dim, int32_t out_dim)
 {
     qgc_move_axis *axis = &part->axes[part->rank++];
-    *axis = (qgc_move_axis){size, in_dim, out_dim, 1, 1, NULL};
+    *axis = (qgc_move_axis){size, in_dim, out_dim, 1, 1, NULL, false};
     return axis;
 }
 
@@ -302,12 +302,15 @@ static const char *move_pad(mover *m)
 
 /* ---- indices ---- */
 
+static bool has_constant_indices(const mover *m)
+{
+    return qgc_constant_operand(m->node, 1) != NULL;
+}
+
 /* Constant indices, counted from 0, all within |size| (of each column, where there are several). */
 static const char *read_indices(mover *m, uint32_t columns, const int64_t *sizes, int64_t **out)
 {
     const qgc_tensor *t = qgc_constant_operand(m->node, 1);
-    if (!t)
-        return "its indices are not constant";
     size_t num = qgc_tensor_count(t);
     *out = QGC_NEW_ARRAY(m->arena, int64_t, num + 1);
     for (size_t i = 0; i < num; i++) {
@@ -319,25 +322,47 @@ static const char *read_indices(mover *m, uint32_t columns, const int64_t *sizes
     return NULL;
 }
 
+/* The loops' positions come from indices that are known when it runs. */
+static qgc_move_indices *add_computed(mover *m, qgc_move_axis *axis)
+{
+    axis->is_computed = true;
+    m->move->indices.value = m->node->operands[1].value;
+    return &m->move->indices;
+}
+
+static void add_dim(qgc_move_indices *to, int64_t size, int32_t in_dim, int64_t in_step)
+{
+    to->dims[to->rank++] = (qgc_move_index){size, in_dim, in_step};
+}
+
+static void add_column(qgc_move_indices *to, int64_t size, int32_t in_dim, int64_t in_step)
+{
+    to->columns[to->num_columns++] = (qgc_move_index){size, in_dim, in_step};
+}
+
 static const char *move_gather(mover *m)
 {
     uint32_t axis = axis_of(m, "axis", m->x->rank);
-    const qgc_type *indices = m->node->operands[1].value->type;
-    int32_t shift = (int32_t)indices->rank - 1;
+    const qgc_type *type = m->node->operands[1].value->type;
+    int32_t shift = (int32_t)type->rank - 1;
     int64_t *positions, num, size = size_of(m->x, axis);
-    const char *why = read_indices(m, 1, &size, &positions);
-    if (why)
-        return why;
-    m->move->keeps_layout = indices->rank == 1;
+    if (!qgc_type_num_elements(type, &num))
+        return "it is too large";
+    m->move->keeps_layout = type->rank == 1;
     qgc_move_part *part = only_part(m);
     add_common(part, m->x, 0, axis, 0, 0);
-    if (!qgc_type_num_elements(indices, &num))
-        return "it is too large";
-    if (indices->rank)
-        add_axis(part, num, (int32_t)axis, (int32_t)axis + shift)->positions = positions;
-    else
-        part->in_first[axis] = positions[0];
+    /* A scalar index stands for no dimension of y: its loop of one position may count any. */
+    int32_t out = type->rank ? (int32_t)axis + shift : QGC_MOVE_FLAT;
+    qgc_move_axis *chosen = add_axis(part, num, (int32_t)axis, out);
     add_common(part, m->x, axis + 1, m->x->rank, 0, shift);
+    if (has_constant_indices(m)) {
+        const char *why = read_indices(m, 1, &size, &positions);
+        chosen->positions = positions;
+        return why;
+    }
+    qgc_move_indices *indices = add_computed(m, chosen);
+    add_dim(indices, num, QGC_MOVE_NO_DIM, 0);
+    add_column(indices, size, (int32_t)axis, 1);
     return NULL;
 }
 
@@ -351,12 +376,17 @@ static void element_strides(const qgc_type *type, int64_t *out)
     }
 }
 
-/* One loop over all elements, each with its position in x. */
-static int64_t *add_elements(mover *m, int64_t num)
+/* One loop over |num| elements, each with its own position in x. */
+static qgc_move_axis *add_elements(mover *m, int64_t num)
 {
-    int64_t *positions = QGC_NEW_ARRAY(m->arena, int64_t, (size_t)num);
     m->move->in_is_flat = m->move->out_is_flat = true;
-    add_axis(only_part(m), num, QGC_MOVE_FLAT, QGC_MOVE_FLAT)->positions = positions;
+    return add_axis(only_part(m), num, QGC_MOVE_FLAT, QGC_MOVE_FLAT);
+}
+
+static int64_t *add_positions(mover *m, qgc_move_axis *axis)
+{
+    int64_t *positions = QGC_NEW_ARRAY(m->arena, int64_t, (size_t)axis->size);
+    axis->positions = positions;
     return positions;
 }
 
@@ -372,17 +402,25 @@ static void unravel(const qgc_type *type, int64_t i, int64_t *index)
 static const char *move_gather_elements(mover *m)
 {
     uint32_t axis = axis_of(m, "axis", m->x->rank);
-    int64_t *indices, num, index[QGC_MAX_RANK], strides[QGC_MAX_RANK], size = size_of(m->x, axis);
-    const char *why = read_indices(m, 1, &size, &indices);
-    if (why)
-        return why;
+    int64_t *constant, num, index[QGC_MAX_RANK], strides[QGC_MAX_RANK], size = size_of(m->x, axis);
     if (!qgc_type_num_elements(m->y, &num))
         return "it is too large";
-    int64_t *positions = add_elements(m, num);
+    qgc_move_axis *elements = add_elements(m, num);
     element_strides(m->x, strides);
+    if (!has_constant_indices(m)) {
+        qgc_move_indices *indices = add_computed(m, elements);
+        for (uint32_t d = 0; d < m->y->rank; d++)
+            add_dim(indices, size_of(m->y, d), QGC_MOVE_FLAT, d == axis ? 0 : strides[d]);
+        add_column(indices, size, QGC_MOVE_FLAT, strides[axis]);
+        return NULL;
+    }
+    const char *why = read_indices(m, 1, &size, &constant);
+    if (why)
+        return why;
+    int64_t *positions = add_positions(m, elements);
     for (int64_t i = 0; i < num; i++) {
         unravel(m->y, i, index);
-        index[axis] = indices[i];
+        index[axis] = constant[i];
         for (uint32_t d = 0; d < m->x->rank; d++)
             positions[i] += index[d] * strides[d];
     }
@@ -394,32 +432,38 @@ static const char *move_gather_nd(mover *m)
     const qgc_type *type = m->node->operands[1].value->type;
     uint32_t batch = (uint32_t)qgc_node_int(m->node, "batch_dims");
     uint32_t depth = (uint32_t)size_of(type, type->rank - 1);
-    int64_t sizes[QGC_MAX_RANK], strides[QGC_MAX_RANK], *indices, num, rows = 1, batches = 1,
-                                                                       inner = 1;
-    for (uint32_t d = 0; d < depth; d++)
-        sizes[d] = size_of(m->x, batch + d);
-    const char *why = read_indices(m, depth ? depth : 1, sizes, &indices);
-    if (why)
-        return why;
+    int64_t sizes[QGC_MAX_RANK], strides[QGC_MAX_RANK], *constant, num, num_x, rows, batches = 1,
+                                                                                     inner = 1;
     for (uint32_t d = batch + depth; d < m->x->rank; d++)
         inner *= size_of(m->x, d);
     for (uint32_t d = 0; d < batch; d++)
         batches *= size_of(m->x, d);
-    if (!qgc_type_num_elements(m->y, &num))
+    if (!qgc_type_num_elements(m->y, &num) || !qgc_type_num_elements(m->x, &num_x))
         return "it is too large";
     rows = num / inner;
-    int64_t *positions = add_elements(m, rows);
+    qgc_move_axis *tuples = add_elements(m, rows);
     qgc_move_part *part = m->move->parts.data[0];
-    part->axes[0].out_step = inner;
+    tuples->out_step = inner;
     add_axis(part, inner, QGC_MOVE_FLAT, QGC_MOVE_FLAT);
     element_strides(m->x, strides);
-    int64_t num_x = 0;
-    if (!qgc_type_num_elements(m->x, &num_x))
-        return "it is too large";
+    if (!has_constant_indices(m)) {
+        qgc_move_indices *indices = add_computed(m, tuples);
+        add_dim(indices, batches, QGC_MOVE_FLAT, num_x / batches);
+        add_dim(indices, rows / batches, QGC_MOVE_NO_DIM, 0);
+        for (uint32_t d = batch; d < batch + depth; d++)
+            add_column(indices, size_of(m->x, d), QGC_MOVE_FLAT, strides[d]);
+        return NULL;
+    }
+    for (uint32_t d = 0; d < depth; d++)
+        sizes[d] = size_of(m->x, batch + d);
+    const char *why = read_indices(m, depth, sizes, &constant);
+    if (why)
+        return why;
+    int64_t *positions = add_positions(m, tuples);
     for (int64_t r = 0; r < rows; r++) {
         positions[r] = r / (rows / batches) * (num_x / batches);
         for (uint32_t d = 0; d < depth; d++)
-            positions[r] += indices[r * depth + d] * strides[batch + d];
+            positions[r] += constant[r * depth + d] * strides[batch + d];
     }
     return NULL;
 }
@@ -437,7 +481,7 @@ static const char *move_reverse_sequence(mover *m)
     for (size_t i = 0; i < qgc_tensor_count(lengths); i++)
         if (qgc_get_int(lengths, i) < 0 || qgc_get_int(lengths, i) > size_of(m->x, time))
             return "a length is out of range";
-    int64_t *positions = add_elements(m, num);
+    int64_t *positions = add_positions(m, add_elements(m, num));
     element_strides(m->x, strides);
     for (int64_t i = 0; i < num; i++) {
         unravel(m->x, i, index);

@@ -71,6 +71,7 @@ typedef struct qgc_step {
     double balance;           /* of the parts: a part's work on average / that of the longest */
     qgc_step_cost cost;
     bool is_checked; /* REF: rules about what operands hold are checked at run time */
+    bool can_fail;   /* KERNEL: its last output, an i64, is not 0 where it did: one unit */
     const char *why; /* REF: what kept it from a generated kernel; "" or a reason */
 } qgc_step;
 

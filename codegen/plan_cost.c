@@ -51,9 +51,20 @@ static double border_bytes(const qgc_buffer *b)
     return (double)b->bytes - inside * (double)qgc_dtype_bytes(b->value->type->dtype);
 }
 
+/* A move reads what it writes, not all of its input. */
+static double moved_bytes(const qgc_move_kernel *k)
+{
+    double bytes = 2 * (double)k->element_bytes;
+    for (uint32_t d = 0; d < k->rank; d++)
+        bytes *= (double)k->dims[d].size;
+    return bytes;
+}
+
 static double bytes_of(const qgc_step *step)
 {
     double bytes = 0;
+    if (step->kind == QGC_STEP_KERNEL && step->kernel->kind == QGC_KERNEL_MOVE)
+        return moved_bytes((const qgc_move_kernel *)step->kernel);
     if (step->kind == QGC_STEP_BORDER)
         return border_bytes(step->outputs[0]);
     for (uint32_t i = 0; i < step->num_inputs; i++)

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-/* Bytes from one position to the next, along each dimension of the value and of its elements in
- * order. */
-typedef struct strides {
-    int64_t first, bytes[QGC_MAX_RANK + 1];
-} strides;
-
 typedef struct copy {
     qgc_planner *p;
     const qgc_node *node;
@@ -25,10 +19,10 @@ static int64_t element_bytes(const qgc_value *value)
     return (int64_t)qgc_dtype_bytes(value->type->dtype);
 }
 
-static strides strides_of(const qgc_buffer *b)
+qgc_move_strides qgc_move_strides_of(const qgc_buffer *b)
 {
     qgc_value_strides of = qgc_buffer_strides(b);
-    strides s = {.first = of.first};
+    qgc_move_strides s = {.first = of.first};
     memcpy(s.bytes, of.bytes, sizeof of.bytes);
     if (b->form != QGC_BUFFER_NHWC)
         s.bytes[QGC_MOVE_FLAT] = element_bytes(b->value);
@@ -63,11 +57,15 @@ static bool is_regular(const int64_t *positions, int64_t size, int64_t *out_step
     return true;
 }
 
-static void add_dim(copy *c, const qgc_move_axis *axis, const strides *in, const strides *out)
+static void add_dim(copy *c, const qgc_move_axis *axis, const qgc_move_strides *in,
+                    const qgc_move_strides *out)
 {
     int64_t in_stride = axis->in_dim < 0 ? 0 : in->bytes[axis->in_dim], step = axis->in_step;
     qgc_move_dim dim = {.size = axis->size, .out = axis->out_step * out->bytes[axis->out_dim]};
-    if (axis->positions) {
+    if (axis->is_computed) {
+        dim.table = QGC_MOVE_COMPUTED;
+        in_stride = 0;
+    } else if (axis->positions) {
         if (is_regular(axis->positions, axis->size, &step)) {
             c->k->in_first += axis->positions[0] * in_stride;
         } else {
@@ -76,7 +74,9 @@ static void add_dim(copy *c, const qgc_move_axis *axis, const strides *in, const
         }
     }
     dim.in = step * in_stride;
-    if (axis->size != 1)
+    if (axis->is_computed && axis->size == 1)
+        dim.out = INT64_MAX; /* the outermost loop: looked up once */
+    if (axis->size != 1 || axis->is_computed)
         c->k->dims[c->k->rank++] = dim;
 }
 
@@ -170,7 +170,7 @@ static const char *describe(const copy *c)
     return text.data;
 }
 
-static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *out)
+static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *table, qgc_buffer *out)
 {
     qgc_planner *p = c->p;
     const qgc_move_part *part = c->part;
@@ -181,7 +181,8 @@ static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *out)
     k->element_bytes = (uint32_t)element_bytes(out->value);
     k->is_fill = part->has_fill;
     k->flip = in ? is_shifted(in) != is_shifted(out) : is_shifted(out);
-    strides to = strides_of(out), from = in ? strides_of(in) : (strides){0};
+    qgc_move_strides to = qgc_move_strides_of(out),
+                     from = in ? qgc_move_strides_of(in) : (qgc_move_strides){0};
     k->in_first = from.first;
     k->out_first = to.first;
     for (uint32_t d = 0; d <= QGC_MAX_RANK; d++) {
@@ -200,9 +201,11 @@ static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *out)
         k->flip = false;
         k->base.constants[0] = element;
     }
-    qgc_step *step = qgc_planner_add_kernel(p, c->node, &k->base, in ? 1 : 0, 1);
+    qgc_step *step = qgc_planner_add_kernel(p, c->node, &k->base, !!in + !!table, 1);
     if (in)
         step->inputs[0] = in;
+    if (table)
+        step->inputs[1] = table;
     step->outputs[0] = out;
     step->note = describe(c);
 }
@@ -210,7 +213,7 @@ static void add_copy(copy *c, qgc_buffer *in, qgc_buffer *out)
 void qgc_planner_copy(qgc_planner *p, const qgc_move_part *part, qgc_buffer *in, qgc_buffer *out)
 {
     copy c = {.p = p, .part = part};
-    add_copy(&c, in, out);
+    add_copy(&c, in, NULL, out);
 }
 
 /* ---- names ---- */
@@ -218,7 +221,7 @@ void qgc_planner_copy(qgc_planner *p, const qgc_move_part *part, qgc_buffer *in,
 /* Where the part's elements lie one after the other in its input, in the order of the output. */
 static bool is_contiguous(const qgc_move_part *part, const qgc_buffer *in, int64_t *out_first)
 {
-    strides from = strides_of(in);
+    qgc_move_strides from = qgc_move_strides_of(in);
     int64_t stride = element_bytes(in->value);
     *out_first = from.first;
     for (uint32_t d = 0; d <= QGC_MAX_RANK; d++)
@@ -227,7 +230,7 @@ static bool is_contiguous(const qgc_move_part *part, const qgc_buffer *in, int64
         const qgc_move_axis *axis = &part->axes[i];
         bool is_next = axis->in_dim >= 0 && !axis->positions &&
                        axis->in_step * from.bytes[axis->in_dim] == stride;
-        if (axis->size != 1 && !is_next)
+        if (axis->is_computed || (axis->size != 1 && !is_next))
             return false;
         if (axis->positions && axis->in_dim >= 0)
             *out_first += axis->positions[0] * from.bytes[axis->in_dim];
@@ -327,8 +330,11 @@ static void plan_parts(qgc_planner *p, const qgc_node *node, const qgc_move *mov
         qgc_buffer *in = find_input(p, move, c.part, is_nhwc);
         if (!out || is_split)
             out = make_output(p, c.part, find_input(p, move, last, is_nhwc), is_nhwc);
-        if (!is_empty(c.part))
-            add_copy(&c, in, out);
+        if (is_empty(c.part))
+            continue;
+        qgc_buffer *table =
+            move->indices.value ? qgc_planner_indices(p, node, &move->indices, in) : NULL;
+        add_copy(&c, in, table, out);
     }
 }
 

@@ -387,7 +387,7 @@ static void extrapolate(resize *r, qgc_buffer *inside, qgc_buffer *out)
     qgc_move_part fill = {.out = y, .has_fill = true, .fill = qgc_resize_fill(r->node)};
     for (uint32_t d = 0; d < r->y->rank; d++)
         fill.axes[fill.rank++] =
-            (qgc_move_axis){size_of(r->y, d), QGC_MOVE_NO_DIM, (int32_t)d, 1, 1, NULL};
+            (qgc_move_axis){size_of(r->y, d), QGC_MOVE_NO_DIM, (int32_t)d, 1, 1, NULL, false};
     qgc_planner_copy(r->p, &fill, NULL, out);
     if (!inside)
         return;
@@ -396,7 +396,7 @@ static void extrapolate(resize *r, qgc_buffer *inside, qgc_buffer *out)
     for (uint32_t i = r->y->rank; i-- > 0;) {
         uint32_t d = r->order[i];
         part.axes[part.rank++] =
-            (qgc_move_axis){r->axes[d].size, QGC_MOVE_FLAT, (int32_t)d, step, 1, NULL};
+            (qgc_move_axis){r->axes[d].size, QGC_MOVE_FLAT, (int32_t)d, step, 1, NULL, false};
         part.out_first[d] = r->axes[d].first;
         step *= r->axes[d].size;
     }
@@ -418,7 +418,7 @@ static void copy(resize *r, qgc_buffer *in)
     qgc_move_part part = {.in = r->node->operands[0].value, .out = y};
     for (uint32_t d = 0; d < r->y->rank; d++)
         part.axes[part.rank++] =
-            (qgc_move_axis){size_of(r->y, d), (int32_t)d, (int32_t)d, 1, 1, NULL};
+            (qgc_move_axis){size_of(r->y, d), (int32_t)d, (int32_t)d, 1, 1, NULL, false};
     qgc_planner_copy(r->p, &part, in, output_of(r));
 }
 

@@ -181,9 +181,10 @@ static void copy_rows(rows *r, qgc_buffer *value, qgc_buffer *scratch, bool to_r
             if ((r->set >> d & 1) == pass)
                 continue;
             axes[num++] =
-                to_rows
-                    ? (qgc_move_axis){size_of(type, d), (int32_t)d, QGC_MOVE_FLAT, 1, stride, NULL}
-                    : (qgc_move_axis){size_of(type, d), QGC_MOVE_FLAT, (int32_t)d, stride, 1, NULL};
+                to_rows ? (qgc_move_axis){size_of(type, d), (int32_t)d, QGC_MOVE_FLAT, 1,
+                                          stride,           NULL,       false}
+                        : (qgc_move_axis){
+                              size_of(type, d), QGC_MOVE_FLAT, (int32_t)d, stride, 1, NULL, false};
             stride *= size_of(type, d);
         }
     while (num)

@@ -347,7 +347,7 @@ static qgc_buffer *w_buffer(qgc_planner *p, const qgc_value *w)
     qgc_buffer *copy = qgc_planner_scratch(p, w);
     qgc_move_part part = {.in = w, .out = w, .rank = 1};
     int64_t num = (int64_t)(b->bytes / qgc_dtype_bytes(w->type->dtype));
-    part.axes[0] = (qgc_move_axis){num, QGC_MOVE_FLAT, QGC_MOVE_FLAT, 1, 1, NULL};
+    part.axes[0] = (qgc_move_axis){num, QGC_MOVE_FLAT, QGC_MOVE_FLAT, 1, 1, NULL, false};
     qgc_planner_copy(p, &part, b, copy);
     return copy;
 }

@@ -406,6 +406,23 @@ static qgc_result run_ref(const run *r, const qgc_step *step)
     return result;
 }
 
+/* What the interpreter says of the first index out of range, if there is one. */
+static qgc_result check_indices(const run *r, const qgc_step *step)
+{
+    const qgc_indices_kernel *k = (const qgc_indices_kernel *)step->kernel;
+    int64_t place;
+    memcpy(&place, data_of(r->region, step->outputs[1]), sizeof place);
+    if (!place)
+        return QGC_OK;
+    qgc_arena scratch = {0};
+    qgc_tensor indices = view(r->region, step->inputs[0]);
+    qgc_ref_call call = {.context = context_of(r->region), .node = step->node, .scratch = &scratch};
+    int64_t size = k->columns[(place - 1) % k->num_columns].size;
+    qgc_result result = qgc_ref_fail_index(&call, &indices, (size_t)(place - 1), size);
+    qgc_arena_destroy(&scratch);
+    return result;
+}
+
 static double now(void)
 {
     struct timespec time;
@@ -436,7 +453,7 @@ static qgc_result do_part(const run *r, size_t index, size_t part)
     case QGC_STEP_KERNEL:
         if (begin < end)
             bound->kernel(bound->in, bound->out, step->kernel->constants, begin, end);
-        return QGC_OK;
+        return step->can_fail ? check_indices(r, step) : QGC_OK;
     }
     return QGC_OK;
 }

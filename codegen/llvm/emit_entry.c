@@ -12,6 +12,7 @@ typedef struct entry {
     qgc_map globals;         /* data -> its constant */
     LLVMValueRef *functions; /* of steps */
     LLVMValueRef in, out;    /* arrays of addresses that kernels take */
+    LLVMValueRef state;      /* of floating point, which the caller gets back */
 } entry;
 
 static LLVMValueRef internal(LLVMValueRef function)
@@ -72,6 +73,33 @@ static LLVMValueRef emit_constants(entry *n, const qgc_kernel *kernel)
     return array;
 }
 
+/* ---- the caller's floating-point state ---- */
+
+/* Rounding to nearest, subnormals kept, whatever the caller has set. Returns what it was. */
+static LLVMValueRef emit_enter(qgc_emitter *e)
+{
+    if (e->level->arch == QGC_ARCH_AARCH64) {
+        LLVMValueRef old = qgc_emit_intrinsic(e, "llvm.aarch64.get.fpcr", NULL, 0, NULL, 0);
+        LLVMValueRef standard = qgc_emit_i64(e, 0);
+        qgc_emit_intrinsic(e, "llvm.aarch64.set.fpcr", NULL, 0, &standard, 1);
+        return old;
+    }
+    enum { MXCSR_STANDARD = 0x1f80 };
+    LLVMValueRef words[] = {LLVMBuildAlloca(e->builder, e->i32, ""),
+                            LLVMBuildAlloca(e->builder, e->i32, "")};
+    qgc_emit_intrinsic(e, "llvm.x86.sse.stmxcsr", NULL, 0, &words[0], 1);
+    qgc_emit_store(e, qgc_emit_i32(e, MXCSR_STANDARD), words[1], 4);
+    qgc_emit_intrinsic(e, "llvm.x86.sse.ldmxcsr", NULL, 0, &words[1], 1);
+    return words[0];
+}
+
+static void emit_leave(qgc_emitter *e, LLVMValueRef old)
+{
+    bool is_arm = e->level->arch == QGC_ARCH_AARCH64;
+    qgc_emit_intrinsic(e, is_arm ? "llvm.aarch64.set.fpcr" : "llvm.x86.sse.ldmxcsr", NULL, 0, &old,
+                       1);
+}
+
 /* ---- steps ---- */
 
 static LLVMValueRef address_of(entry *n, const qgc_buffer *buffer)
@@ -96,6 +124,22 @@ static void store_addresses(entry *n, LLVMValueRef array, qgc_buffer *const *buf
     }
 }
 
+/* return 2 where the step failed */
+static void emit_failure(entry *n, const qgc_step *step)
+{
+    qgc_emitter *e = n->e;
+    LLVMValueRef mark = address_of(n, step->outputs[step->num_outputs - 1]);
+    LLVMValueRef place = qgc_emit_load(e, e->i64, mark, 8);
+    LLVMBasicBlockRef failed = LLVMAppendBasicBlockInContext(e->context, e->function, "failed");
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->context, e->function, "next");
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntNE, place, qgc_emit_i64(e, 0), ""),
+                    failed, next);
+    LLVMPositionBuilderAtEnd(e->builder, failed);
+    emit_leave(e, n->state);
+    LLVMBuildRet(e->builder, qgc_emit_i32(e, 2));
+    LLVMPositionBuilderAtEnd(e->builder, next);
+}
+
 static void emit_kernel(entry *n, const qgc_step *step, LLVMValueRef function)
 {
     qgc_emitter *e = n->e;
@@ -106,6 +150,8 @@ static void emit_kernel(entry *n, const qgc_step *step, LLVMValueRef function)
     LLVMValueRef args[] = {n->in, n->out, emit_constants(n, step->kernel), qgc_emit_i64(e, 0),
                            qgc_emit_i64(e, step->kernel->units)};
     emit_call(e, function, args, 5);
+    if (step->can_fail)
+        emit_failure(n, step);
 }
 
 static void emit_step(entry *n, const qgc_step *step, LLVMValueRef function)
@@ -142,33 +188,6 @@ static void emit_step_functions(entry *n)
         if (n->functions[i])
             internal(n->functions[i]);
     }
-}
-
-/* ---- the caller's floating-point state ---- */
-
-/* Rounding to nearest, subnormals kept, whatever the caller has set. Returns what it was. */
-static LLVMValueRef emit_enter(qgc_emitter *e)
-{
-    if (e->level->arch == QGC_ARCH_AARCH64) {
-        LLVMValueRef old = qgc_emit_intrinsic(e, "llvm.aarch64.get.fpcr", NULL, 0, NULL, 0);
-        LLVMValueRef standard = qgc_emit_i64(e, 0);
-        qgc_emit_intrinsic(e, "llvm.aarch64.set.fpcr", NULL, 0, &standard, 1);
-        return old;
-    }
-    enum { MXCSR_STANDARD = 0x1f80 };
-    LLVMValueRef words[] = {LLVMBuildAlloca(e->builder, e->i32, ""),
-                            LLVMBuildAlloca(e->builder, e->i32, "")};
-    qgc_emit_intrinsic(e, "llvm.x86.sse.stmxcsr", NULL, 0, &words[0], 1);
-    qgc_emit_store(e, qgc_emit_i32(e, MXCSR_STANDARD), words[1], 4);
-    qgc_emit_intrinsic(e, "llvm.x86.sse.ldmxcsr", NULL, 0, &words[1], 1);
-    return words[0];
-}
-
-static void emit_leave(qgc_emitter *e, LLVMValueRef old)
-{
-    bool is_arm = e->level->arch == QGC_ARCH_AARCH64;
-    qgc_emit_intrinsic(e, is_arm ? "llvm.aarch64.set.fpcr" : "llvm.x86.sse.ldmxcsr", NULL, 0, &old,
-                       1);
 }
 
 /* ---- the function ---- */
@@ -231,7 +250,7 @@ static void emit_body(entry *n, const qgc_entry *entry)
     begin_function(n, entry);
     emit_check(n);
     emit_arrays(n);
-    LLVMValueRef state = emit_enter(e);
+    n->state = emit_enter(e);
     for (uint32_t i = 0; i < entry->num_inputs; i++)
         emit_copy(e, address_of(n, n->plan->params[i]), qgc_emit_param(e, i),
                   entry->inputs[i].bytes);
@@ -240,7 +259,7 @@ static void emit_body(entry *n, const qgc_entry *entry)
     for (uint32_t i = 0; i < entry->num_outputs; i++)
         emit_copy(e, qgc_emit_param(e, entry->num_inputs + i), address_of(n, n->plan->results[i]),
                   entry->outputs[i].bytes);
-    emit_leave(e, state);
+    emit_leave(e, n->state);
     LLVMBuildRet(e->builder, qgc_emit_i32(e, 0));
 }
 

@@ -9,6 +9,7 @@ typedef struct move {
     qgc_emitter *e;
     const qgc_move_kernel *k;
     LLVMValueRef constants;
+    LLVMValueRef computed; /* table */
 } move;
 
 /* Addresses at some position of the outer loops. */
@@ -37,7 +38,9 @@ static LLVMValueRef offset_of(const move *m, const qgc_move_dim *dim, LLVMValueR
     qgc_emitter *e = m->e;
     if (!dim->table)
         return qgc_emit_mul_const(e, index, dim->in);
-    LLVMValueRef table = qgc_emit_argument(e, m->constants, dim->table);
+    LLVMValueRef table = dim->table == QGC_MOVE_COMPUTED
+                             ? m->computed
+                             : qgc_emit_argument(e, m->constants, dim->table);
     return qgc_emit_load(e, e->i64, qgc_emit_at(e, table, qgc_emit_mul_const(e, index, 8)), 8);
 }
 
@@ -259,7 +262,10 @@ void qgc_emit_move(qgc_emitter *e, const qgc_kernel *kernel)
 {
     qgc_kernel_args args = qgc_emit_kernel_begin(e, kernel);
     const qgc_move_kernel *k = (const qgc_move_kernel *)kernel;
-    move m = {e, k, args.constants};
+    move m = {.e = e, .k = k, .constants = args.constants};
+    for (uint32_t d = 0; d < k->rank; d++)
+        if (k->dims[d].table == QGC_MOVE_COMPUTED)
+            m.computed = qgc_emit_argument(e, args.in, 1);
     LLVMValueRef in = qgc_emit_argument(e, k->is_fill ? args.constants : args.in, 0);
     place first = {emit_at(&m, in, qgc_emit_i64(e, k->in_first)),
                    qgc_emit_at_const(e, qgc_emit_argument(e, args.out, 0), k->out_first)};

@@ -1,8 +1,15 @@
-/* Elements chosen or changed by index tensors. An index outside of its dimension is a run error. */
+/* Elements chosen or changed by index tensors. An index outside of its dimension is a run error,
+ * unless there is nothing to choose: then none is looked at. */
 #include "runtime/ref/move.h"
 
 #include <math.h>
 #include <string.h>
+
+qgc_result qgc_ref_fail_index(qgc_ref_call *call, const qgc_tensor *indices, size_t i, int64_t size)
+{
+    return qgc_ref_fail(call, "index %lld is not in [-%lld, %lld)",
+                        (long long)qgc_get_int(indices, i), (long long)size, (long long)size);
+}
 
 /* Index |i| of |indices| in [0, size). */
 static qgc_result read_index(qgc_ref_call *call, const qgc_tensor *indices, size_t i, int64_t size,
@@ -10,10 +17,7 @@ static qgc_result read_index(qgc_ref_call *call, const qgc_tensor *indices, size
 {
     int64_t index = qgc_get_int(indices, i);
     *out = index < 0 ? index + size : index;
-    if (*out >= 0 && *out < size)
-        return QGC_OK;
-    return qgc_ref_fail(call, "index %lld is not in [-%lld, %lld)", (long long)index,
-                        (long long)size, (long long)size);
+    return *out >= 0 && *out < size ? QGC_OK : qgc_ref_fail_index(call, indices, i, size);
 }
 
 qgc_result ref_gather(qgc_ref_call *call)
@@ -23,13 +27,12 @@ qgc_result ref_gather(qgc_ref_call *call)
     size_t outer = qgc_ref_count(x, 0, axis), num = qgc_tensor_count(indices);
     size_t row = qgc_ref_count(x, axis + 1, x->rank) * qgc_dtype_bytes(x->dtype);
     char *to = call->results[0].data;
-    for (size_t o = 0; o < outer; o++)
+    for (size_t o = 0; row && o < outer; o++)
         for (size_t i = 0; i < num; i++) {
             int64_t at;
             QGC_TRY(read_index(call, indices, i, x->shape[axis], &at));
-            if (row)
-                memcpy(to, (const char *)x->data + (o * (size_t)x->shape[axis] + (size_t)at) * row,
-                       row);
+            memcpy(to, (const char *)x->data + (o * (size_t)x->shape[axis] + (size_t)at) * row,
+                   row);
             to += row;
         }
     return QGC_OK;
@@ -86,13 +89,12 @@ qgc_result ref_gather_nd(qgc_ref_call *call)
     size_t batches = qgc_ref_count(x, 0, batch), whole = qgc_ref_count(x, batch, x->rank);
     size_t rows = qgc_ref_count(indices, batch, last);
     size_t part = qgc_ref_count(x, batch + depth, x->rank), bytes = qgc_dtype_bytes(x->dtype);
-    for (size_t b = 0; b < batches; b++)
+    for (size_t b = 0; part && b < batches; b++)
         for (size_t r = 0; r < rows; r++) {
             int64_t place;
             QGC_TRY(read_place(call, x, batch, b * rows + r, &place));
-            if (part)
-                memcpy((char *)y->data + (b * rows + r) * part * bytes,
-                       (const char *)x->data + (b * whole + (size_t)place) * bytes, part * bytes);
+            memcpy((char *)y->data + (b * rows + r) * part * bytes,
+                   (const char *)x->data + (b * whole + (size_t)place) * bytes, part * bytes);
         }
     return QGC_OK;
 }

@@ -23,6 +23,10 @@ qgc_ref_fn *qgc_ref_kernel(qgc_opcode op);
 /* These values cannot be computed with (a bad index, say). Always QGC_FAILED. */
 qgc_result qgc_ref_fail(qgc_ref_call *call, const char *format, ...) QGC_PRINTF(2, 3);
 
+/* Likewise: element |i| of |indices| is not in [-size, size). */
+qgc_result qgc_ref_fail_index(qgc_ref_call *call, const qgc_tensor *indices, size_t i,
+                              int64_t size);
+
 /* ---- element access: how kernels stay independent of the element type ---- */
 
 /* Computation type of an element type: f16, bf16 and f32 compute in f32, f64 in f64, integers in

@@ -133,33 +133,52 @@ def pad(g, x, dtype, shape):
 
 
 def gather(g, x, dtype, shape):
+    if not shape or not count(shape):
+        return transpose(g, x, dtype, shape)
     axis, lead = randint(0, len(shape) - 1), choice([[], [1], [3], [2, 2]])
     if len(shape) - 1 + len(lead) > 5:
         lead = [2]
-    indices = g.add("const " + nested(lead, shape[axis]), "i64", lead)
+    indices = index(g, lead, [shape[axis]])
     out = [*shape[:axis], *lead, *shape[axis + 1 :]]
     return [(g.add(f"gather {x}, {indices} {{axis = {axis}}}", dtype, out), out)]
 
 
-def nested(shape, size):
+def nested(shape, sizes, sign):
+    """Of indices into |sizes|, which those of the last dimension (if there are several) name in turn."""
     if not shape:
-        return str(randint(-size, size - 1))
-    return "[" + ", ".join(nested(shape[1:], size) for _ in range(shape[0])) + "]"
+        return str(sign * randint(-sizes[0], sizes[0] - 1))
+    several = len(shape) == 1 and len(sizes) > 1
+    return "[" + ", ".join(nested(shape[1:], sizes[i:] if several else sizes, sign) for i in range(shape[0])) + "]"
+
+
+def index(g, shape, sizes):
+    """A constant, or what is known when it runs."""
+    dtype, is_known = choice(["i64", "i64", "i32"]), random.random() < 0.4
+    name = g.add("const " + nested(shape, sizes, 1 if is_known else -1), dtype, shape)
+    if is_known:
+        return name
+    zero = g.add("const 0", dtype, [])
+    return g.add(f"sub {zero}, {name}", dtype, shape)
 
 
 def gather_elements(g, x, dtype, shape):
+    if not shape or not count(shape):
+        return transpose(g, x, dtype, shape)
     axis = randint(0, len(shape) - 1)
     out = [randint(1, s) for s in shape]
-    indices = g.add("const " + nested(out, shape[axis]), "i64", out)
+    indices = index(g, out, [shape[axis]])
     return [(g.add(f"gather_elements {x}, {indices} {{axis = {axis}}}", dtype, out), out)]
 
 
 def gather_nd(g, x, dtype, shape):
-    depth = randint(1, len(shape))
-    rows = ["[" + ", ".join(str(randint(-s, s - 1)) for s in shape[:depth]) + "]" for _ in range(3)]
-    indices = g.add(f"const [{', '.join(rows)}]", "i64", [3, depth])
-    out = [3, *shape[depth:]]
-    return [(g.add(f"gather_nd {x}, {indices}", dtype, out), out)]
+    if not shape or not count(shape):
+        return transpose(g, x, dtype, shape)
+    batch = choice([0, 0, 1]) if len(shape) > 1 else 0
+    depth, rows = randint(1, len(shape) - batch), choice([1, 3, 9])
+    lead = [*shape[:batch], rows]
+    indices = index(g, [*lead, depth], shape[batch : batch + depth])
+    out = [*lead, *shape[batch + depth :]]
+    return [(g.add(f"gather_nd {x}, {indices} {{batch_dims = {batch}}}", dtype, out), out)]
 
 
 def reverse_sequence(g, x, dtype, shape):
