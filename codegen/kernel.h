@@ -382,7 +382,7 @@ typedef struct qgc_move_dim {
     int64_t size, in, out; /* elements; bytes from one to the next */
     uint32_t table;        /* not 0: the constant with the bytes of each position, i64 */
 } qgc_move_dim;
-enum { QGC_MOVE_COMPUTED = UINT32_MAX }; /* a table that is input 1 */
+enum { QGC_MOVE_COMPUTED = INT32_MAX }; /* a table that is input 1 */
 
 typedef struct qgc_move_kernel {
     qgc_kernel

@@ -1,4 +1,5 @@
-/* Calls a compiled gather with good and bad indices, with a rounding mode that it has to give back. */
+/* Calls a compiled gather with good and bad indices, with a rounding mode that it has to give back.
+ */
 #include "model.h"
 
 #include <fenv.h>
