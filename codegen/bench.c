@@ -5,6 +5,7 @@
 #include "codegen/region.h"
 #include "codegen/specialize.h"
 #include "ir/macs.h"
+#include "runtime/interp_observed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -425,6 +426,7 @@ static qgc_result run_bench(bench *b)
 {
     rounds r = {0};
     QGC_TRY(qgc_module_require_func(b->module, b->options->func, &b->func));
+    qgc_warn_observed(b->module, "its time");
     QGC_TRY(make_inputs(b));
     if (!b->options->is_interpreted)
         QGC_TRY(compile(b));

@@ -6,6 +6,7 @@
 #include "passes/compare_samples.h"
 #include "passes/compare_side.h"
 #include "qgc/pass.h"
+#include "runtime/interp_observed.h"
 #include "runtime/ref/ref.h"
 
 #include <math.h>
@@ -504,6 +505,7 @@ static qgc_result compare(comparison *c, const qgc_compare_side *a, const qgc_co
                           qgc_samples *samples)
 {
     qgc_feed *feed = NULL;
+    qgc_warn_observed(b->module, "its error");
     QGC_TRY(fuse(c->options, a->module, b->module));
     QGC_TRY(fuse(c->options, b->module, a->module));
     QGC_TRY(qgc_side_init(&c->a, a, c->options->func, &c->arena));

@@ -3,6 +3,7 @@
 #include "ir/macs.h"
 #include "runtime/interp.h"
 #include "runtime/interp_mismatch.h"
+#include "runtime/interp_observed.h"
 #include "runtime/labels.h"
 #include "runtime/ref/ref.h"
 
@@ -206,6 +207,9 @@ static void warn_nan(const evaluator *e)
 static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
 {
     QGC_TRY(find_func(e->module, e->options->func, &e->func));
+    if (!e->options->as_is)
+        QGC_TRY(qgc_refuse_observed(e->module));
+    qgc_warn_observed(e->module, "its accuracy");
     if (e->options->reference)
         QGC_TRY(find_func(e->options->reference, e->options->func, &e->reference));
     name_result(e);
@@ -213,11 +217,6 @@ static qgc_result evaluate(evaluator *e, const qgc_samples *samples)
     QGC_TRY(qgc_labels_open(e->options->labels, e->feed, &e->labels));
     e->report.folders =
         qgc_labels_folders(e->labels, &e->module->context->arena, &e->report.num_folders);
-    qgc_form form = e->module->form;
-    if (form == QGC_FORM_ANNOTATED || form == QGC_FORM_PREPARED || form == QGC_FORM_CALIBRATED)
-        qgc_report(diag_of(e), QGC_NO_LOC, QGC_D_JUDGES_FLOAT,
-                   "a graph of form %s computes the float graph's values: convert it first",
-                   qgc_form_name(form));
     QGC_TRY(run_all(e));
     qgc_macs macs = qgc_count_macs(e->module);
     double batch = qgc_feed_fixed_batch(e->feed) ? (double)qgc_feed_fixed_batch(e->feed) : 1;

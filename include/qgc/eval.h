@@ -20,6 +20,7 @@ typedef struct qgc_eval_options {
     const qgc_engine *reference_engine; /* for |reference|, likewise */
     void (*progress)(void *user, size_t done, size_t total);
     void *user;
+    bool as_is; /* a graph with observers is warned of (W0807) instead of refused (E0814) */
 } qgc_eval_options;
 
 /* The first result is judged: scores, [samples, classes], [samples, positions, classes] or

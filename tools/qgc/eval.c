@@ -77,6 +77,7 @@ static qgc_result evaluate(invocation *call, qgc_module *module, qgc_module *ref
                                 .reference = reference,
                                 .engine = engine,
                                 .reference_engine = reference_engine,
+                                .as_is = has_option(call, "--as-is"),
                                 .progress = bar.is_wanted ? progress_show : NULL,
                                 .user = &bar};
     QGC_CHECK(read_data(call, &data));

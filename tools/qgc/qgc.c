@@ -269,6 +269,7 @@ const command commands[] = {
       {"--against", "FILE", "another graph: agreement and error of the first result", false},
       {"--min-top1", "PERCENT", "exit code 1 below this top-1", false},
       {"--min-psnr", "DB", "exit code 1 below this PSNR", false},
+      {"--as-is", NULL, "judge a graph with observers, whose values are the float graph's", false},
       LOWER_OPTION,
       ENGINE_OPTIONS,
       {"--set", "N=1,H=48", "numbers for symbolic dimensions", true},
@@ -278,7 +279,7 @@ const command commands[] = {
     {"compare",
      "A B",
      "hold a graph's values against another's: where error starts, its kind, the remedy",
-     "qgc compare docs/examples/linear.qir docs/examples/calibrated.qir "
+     "qgc compare docs/examples/linear.qir docs/examples/linear.qir --engine-b jit "
      "--data docs/examples/samples.npy",
      2,
      2,
